@@ -1,0 +1,66 @@
+# The front door over CMake. `make help` lists what there is.
+BUILD  ?= build
+PREFIX ?= /usr/local
+TYPE   ?= Release
+WERROR ?= OFF
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+T      ?=
+FUZZ_SECONDS ?= 30
+
+GENERATOR := $(if $(shell command -v ninja),-G Ninja)
+# A build folder keeps the generator it was made with.
+GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
+CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
+
+.PHONY: all configure deps test check demo bench lint format fuzz valgrind install clean help
+.DEFAULT_GOAL := all
+
+all: configure ## build/centra, build/libcentra.so, build/libcentra.a
+	@cmake --build $(BUILD) -j $(JOBS)
+
+configure:
+	@$(CONFIGURE) -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) > $(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }
+	@sed -n '/-- Centra/,/^-- Config/{/^-- Config/!p}' $(BUILD).log; rm -f $(BUILD).log
+
+deps:
+	@tools/deps.sh build
+
+test: deps ## install what is missing, build, run every test
+	@$(MAKE) --no-print-directory all
+	@tools/test.sh $(BUILD) $(JOBS)
+
+check: all ## a part of the tests, quickly: make check T=ops
+	@$(BUILD)/centra-tests $(T)
+
+demo: deps ## install what is missing, build, show a scored episode
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/centra demo
+
+bench: all ## times of the heads; beside PyTorch's where that is installed
+	@tools/bench.sh $(BUILD)
+
+lint: ## format, analyser, include law, symbols, headers, docs
+	@tools/deps.sh lint
+	@$(MAKE) --no-print-directory all
+	@tools/lint.sh $(BUILD)
+
+format: ## clang-format over all C files
+	@tools/format.sh -i
+
+fuzz: ## every libFuzzer target for FUZZ_SECONDS
+	@tools/deps.sh fuzz
+	@tools/fuzz.sh $(FUZZ_SECONDS) $(JOBS)
+
+valgrind: ## memory check of the portable path
+	@tools/deps.sh valgrind
+	@$(MAKE) --no-print-directory all
+	@tools/valgrind.sh $(BUILD)
+
+install: all ## to PREFIX (default /usr/local), below DESTDIR
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
+
+clean: ## remove every build folder
+	@rm -rf build build-*
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,41 @@
+# Compiler flags shared by everything, and what this compiler can do for this processor.
+include(CheckCCompilerFlag)
+find_package(Threads REQUIRED)
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+# A property of the build, not of a target: object libraries, the libraries and the tests all need the same.
+add_library(centra-flags INTERFACE)
+target_include_directories(centra-flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_compile_definitions(centra-flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+# No contraction: a*b+c must give the same bits with every compiler; kernels that want fma ask for it.
+target_compile_options(centra-flags INTERFACE -ffp-contract=off
+    -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes)
+if(CENTRA_WERROR)
+    target_compile_options(centra-flags INTERFACE -Werror)
+endif()
+if(CENTRA_SANITIZE)
+    add_compile_options(-fsanitize=${CENTRA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${CENTRA_SANITIZE})
+endif()
+target_link_libraries(centra-flags INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
+
+set(centra_avx2_flags -mavx2 -mfma)
+set(centra_avx512_flags -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma)
+set(centra_isas "")
+if(CENTRA_SIMD AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+    foreach(isa avx2 avx512)
+        string(REPLACE ";" " " flags "${centra_${isa}_flags}")
+        check_c_compiler_flag("${flags}" CENTRA_COMPILER_${isa})
+        if(CENTRA_COMPILER_${isa})
+            list(APPEND centra_isas ${isa})
+        endif()
+    endforeach()
+endif()

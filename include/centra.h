@@ -1,0 +1,159 @@
+/* centra.h - few-shot classification by mutual centralized learning, and the heads it is compared with.
+ *
+ * The library never prints, never ends the process and keeps no state of its own between calls besides what you hold:
+ * a session (threads, device, memory) and heads made from it. Two threads must not use one session at the same time.
+ *
+ *     centra_session *s;
+ *     centra_head *h;
+ *     if (centra_session_open(NULL, &s) != CENTRA_OK) return puts(centra_message()), 1;
+ *     if (centra_head_new(s, "mcl-katz", NULL, 0, &h) != CENTRA_OK) return puts(centra_message()), 1;
+ *     ... fill a centra_episode and a centra_result, call centra_head_score ...
+ *     centra_head_free(h);
+ *     centra_session_close(s);
+ *
+ * Arrays are dense and row-major. Features are raw (not normalised): [pictures, channels, locations], where locations is
+ * the height times the width of the feature map. SPDX-License-Identifier: Apache-2.0 */
+#ifndef CENTRA_H
+#define CENTRA_H
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CENTRA_VERSION_MAJOR 0
+#define CENTRA_VERSION_MINOR 1
+#define CENTRA_VERSION_PATCH 0
+
+#if defined(_WIN32)
+#define CENTRA_API
+#else
+#define CENTRA_API __attribute__((visibility("default")))
+#endif
+
+typedef enum centra_status {
+    CENTRA_OK = 0,
+    CENTRA_USAGE,       /* asked for something that does not exist or does not fit */
+    CENTRA_VALUE,       /* an input value is out of range or not finite */
+    CENTRA_SHAPE,       /* shapes do not fit each other */
+    CENTRA_FORMAT,      /* a file is not what it claims to be */
+    CENTRA_IO,          /* the system could not read or write */
+    CENTRA_MEMORY,      /* no memory */
+    CENTRA_UNSUPPORTED, /* this build or device cannot do it */
+    CENTRA_NUMERIC      /* the mathematics has no answer here */
+} centra_status;
+
+/* One sentence about the last failure in this thread; "" when there was none. */
+CENTRA_API const char *centra_message(void);
+/* A few words for a status: "no memory". */
+CENTRA_API const char *centra_status_name(centra_status status);
+/* "0.1.0" of the library that is linked, which may differ from the header's. */
+CENTRA_API const char *centra_version(void);
+
+/* Sessions */
+
+typedef struct centra_session centra_session;
+
+/* Must call body(arg, i, worker) once for every i < count, with worker < threads and no two calls that run at the same
+ * time sharing a worker, and return after all have. */
+typedef void (*centra_parallel_for)(void *host, size_t count, void (*body)(void *arg, size_t i, size_t worker),
+                                    void *arg);
+
+typedef struct centra_session_options {
+    size_t threads;                   /* 0: all cores that the process may use */
+    const char *isa;                  /* "portable", "avx2", "avx512"; NULL: CENTRA_ISA, else the best */
+    const char *device;               /* "cpu"; NULL: "cpu" */
+    centra_parallel_for parallel_for; /* NULL: the library's own threads */
+    void *parallel_host;              /* first argument of parallel_for */
+} centra_session_options;
+
+/* `options` may be NULL. Close with centra_session_close. */
+CENTRA_API centra_status centra_session_open(const centra_session_options *options, centra_session **out);
+CENTRA_API void centra_session_close(centra_session *session);
+/* Threads, instruction set ("avx512") and device ("cpu") in use. */
+CENTRA_API size_t centra_session_threads(const centra_session *session);
+CENTRA_API const char *centra_session_isa(const centra_session *session);
+CENTRA_API const char *centra_session_device(const centra_session *session);
+
+/* Heads */
+
+typedef struct centra_option { /* "gamma", "20" */
+    const char *name, *value;
+} centra_option;
+
+typedef struct centra_option_info {
+    const char *name, *help;
+    const char *type;           /* "flag", "int", "float", "name", "text", "file" */
+    char standard[32];          /* the default as text */
+    char range[96];             /* "between 0 and 1", "one of ...", "" */
+    const char *const *choices; /* of a name, NULL-terminated; else NULL */
+} centra_option_info;
+
+typedef struct centra_head_info {
+    const char *name, *title, *paper;
+    int probabilities; /* scores are probabilities, else logits */
+    int centrality;    /* can give centralities */
+    int pools;         /* accepts the centrality plug-in */
+    size_t option_count;
+} centra_head_info;
+
+/* The heads of this library, sorted by name. CENTRA_USAGE when there is no such index. */
+CENTRA_API size_t centra_head_count(void);
+CENTRA_API centra_status centra_head_describe(size_t index, centra_head_info *out);
+/* Option `option` of head `index`; the pointers stay valid for the life of the process. */
+CENTRA_API centra_status centra_head_option(size_t index, size_t option, centra_option_info *out);
+
+typedef struct centra_head centra_head;
+
+/* A head by name, with options. Belongs to its session and must be freed before it. */
+CENTRA_API centra_status centra_head_new(centra_session *session, const char *name, const centra_option *options,
+                                         size_t option_count, centra_head **out);
+CENTRA_API void centra_head_free(centra_head *head);
+
+/* Episodes */
+
+typedef enum centra_precision { CENTRA_F32, CENTRA_F64 } centra_precision;
+
+typedef struct centra_episode {
+    centra_precision precision; /* of every feature, score and gradient array of the call */
+    size_t channels;
+    size_t support_count, support_locations;
+    const void *support;           /* [support_count, channels, support_locations] */
+    const int64_t *support_labels; /* [support_count], any integers; classes are the sorted distinct ones */
+    size_t query_count, query_locations;
+    const void *query;           /* [query_count, channels, query_locations] */
+    const int64_t *query_labels; /* [query_count] or NULL; each must be a class of the support */
+} centra_episode;
+
+/* Arrays of the caller; NULL: not wanted. */
+typedef struct centra_result {
+    int64_t *labels;          /* [way] the classes in the order of the scores */
+    void *scores;             /* [query_count, way] */
+    double *loss;             /* needs query_labels */
+    void *grad_support;       /* of the loss, as support */
+    void *grad_query;         /* of the loss, as query */
+    void *centrality_support; /* [query_count, way * support_locations], each row sums to 1 */
+    void *centrality_query;   /* [query_count, query_locations], each row sums to 1 */
+} centra_result;
+
+/* The number of distinct support labels, which sizes the arrays of a result. */
+CENTRA_API centra_status centra_episode_way(const centra_episode *episode, size_t *way);
+/* Scores an episode. After the first call with some shape, calls with that shape allocate nothing. Features that are
+ * not finite are refused with the place of the first. */
+CENTRA_API centra_status centra_head_score(centra_head *head, const centra_episode *episode,
+                                           const centra_result *result);
+/* Device bytes held for such calls. */
+CENTRA_API size_t centra_session_bytes(const centra_session *session);
+
+/* Kernels: which variant each got */
+
+CENTRA_API size_t centra_kernel_count(void);
+CENTRA_API const char *centra_kernel_name(size_t index); /* NULL behind the last */
+/* Instruction sets that this processor and build have, best first; NULL behind the last. */
+CENTRA_API const char *centra_isa_name(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,91 @@
+/* alloc.c - counts the allocations of everything linked into the test program, and makes one fail on request.
+ *
+ * The linker sends malloc and its family here (-Wl,--wrap=malloc and so on); calls inside the C library do not pass,
+ * so blocks that the library allocates and the caller frees (getline, realpath) must not be used where alloc_live is
+ * compared. The sanitizers' own allocators stay underneath. */
+#include "tests/test.h"
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t bytes);
+void __real_free(void *block);
+void *__real_aligned_alloc(size_t align, size_t bytes);
+int __real_posix_memalign(void **out, size_t align, size_t bytes);
+char *__real_strdup(const char *s);
+
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t bytes);
+void __wrap_free(void *block);
+void *__wrap_aligned_alloc(size_t align, size_t bytes);
+int __wrap_posix_memalign(void **out, size_t align, size_t bytes);
+char *__wrap_strdup(const char *s);
+
+static atomic_size_t allocations, live, countdown;
+static atomic_bool failed;
+
+size_t alloc_count(void) { return atomic_load(&allocations); }
+size_t alloc_live(void) { return atomic_load(&live); }
+bool alloc_did_fail(void) { return atomic_load(&failed); }
+
+void alloc_fail_at(size_t n)
+{
+    atomic_store(&failed, false);
+    atomic_store(&countdown, n);
+}
+
+/* Counts one allocation; true when it is the one that has to fail. */
+static bool must_fail(void)
+{
+    atomic_fetch_add(&allocations, 1);
+    size_t left = atomic_load(&countdown);
+    while (left > 0) {
+        if (!atomic_compare_exchange_weak(&countdown, &left, left - 1)) continue;
+        if (left > 1) return false;
+        atomic_store(&failed, true);
+        errno = ENOMEM;
+        return true;
+    }
+    return false;
+}
+
+static void *counted(void *block)
+{
+    if (block) atomic_fetch_add(&live, 1);
+    return block;
+}
+
+void *__wrap_malloc(size_t bytes) { return must_fail() ? NULL : counted(__real_malloc(bytes)); }
+void *__wrap_calloc(size_t count, size_t size) { return must_fail() ? NULL : counted(__real_calloc(count, size)); }
+char *__wrap_strdup(const char *s) { return must_fail() ? NULL : counted(__real_strdup(s)); }
+
+void *__wrap_aligned_alloc(size_t align, size_t bytes)
+{
+    return must_fail() ? NULL : counted(__real_aligned_alloc(align, bytes));
+}
+
+int __wrap_posix_memalign(void **out, size_t align, size_t bytes)
+{
+    if (must_fail()) return ENOMEM;
+    int error = __real_posix_memalign(out, align, bytes);
+    if (!error) counted(*out);
+    return error;
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+    if (must_fail()) return NULL;
+    if (!old) return counted(__real_realloc(NULL, bytes));
+    void *block = __real_realloc(old, bytes);
+    if (!block && bytes == 0) atomic_fetch_sub(&live, 1); /* glibc has freed it */
+    return block;
+}
+
+void __wrap_free(void *block)
+{
+    if (block) atomic_fetch_sub(&live, 1);
+    __real_free(block);
+}
