@@ -1,0 +1,33 @@
+/* cpu.h - the CPU as a device: memory by malloc, primitives in cpu/prims over the kernels of one instruction set, cut
+ * into pieces for the pool. */
+#ifndef CPU_CPU_H
+#define CPU_CPU_H
+#include "base/pool.h"
+#include "cpu/kernels.h"
+#include "tensor/device.h"
+
+/* `threads` is borrowed and must outlive the device. */
+status cpu_open(pool *threads, const struct kernels *kernels, struct device **out);
+
+/* For cpu/prims: what stands behind device.state. */
+struct cpu {
+    pool *threads;
+    const struct kernels *kernels;
+    struct cpu_scratch { /* one a worker, grown on demand and kept */
+        void *memory;
+        size_t bytes;
+    } * scratch;
+    struct cpu_scratch shared; /* for the calling thread: what all pieces of a primitive share */
+};
+static inline struct cpu *cpu_of(struct device *d) { return d->state; }
+/* At least `bytes`, 64-byte aligned, contents undefined, valid until the next request for the same worker. */
+/* cpu_reserve gives every worker that much before the pieces run: which worker runs a piece is chance, and a later call
+ * must not allocate because another one did this time. */
+status cpu_reserve(struct cpu *c, size_t bytes);
+status cpu_scratch(struct cpu *c, size_t worker, size_t bytes, void **out);
+status cpu_shared(struct cpu *c, size_t bytes, void **out);
+
+/* Fill a table with the primitives of cpu/prims; one per real type, made by cpu/prims/table.c. */
+void cpu_prims_f32(struct prims *out);
+void cpu_prims_f64(struct prims *out);
+#endif

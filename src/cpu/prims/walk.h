@@ -1,0 +1,100 @@
+/* walk.h - the mutual walk on the CPU: what its files share.
+ *
+ * Notation (docs/mcl.md): one query has rq features, the support has m = way * rs. phi [rq, m] are their cosines;
+ * A = softmax of gamma phi along rows (query -> support), B = softmax of beta phi along columns (support -> query). Both are kept as
+ * exponentials with their sums apart: A = row_inverse[i] ea[i, j], B = eb[i, j] column_inverse[j]. w [rq] solves
+ *     w = a^2 B A^T w + (1 - a^2)/(rq + a m) (1 + a B 1),     sum w = 1,
+ * and pi(S) = A^T w. These hold for any rq and rs; methods.md writes them for rq = rs.
+ *
+ * Files: walk.c (the episode: preparation, rounds of queries), walk_query.c (one query forward), walk_solve.c (w, fast),
+ * walk_exact.c (w by the paper's slower forms), walk_degenerate.c (w where it is not unique), walk_backward.c (the derivative). */
+#ifndef CPU_PRIMS_WALK_H
+#define CPU_PRIMS_WALK_H
+#include "cpu/prims/prim.h"
+
+enum { WALK_TILED = 16 };
+
+/* Hands out pieces of one block of memory; with `at` NULL it only adds up how much will be needed. */
+struct cursor {
+    char *at;
+    size_t bytes;
+};
+static inline void *cursor_take(struct cursor *c, size_t count, size_t size)
+{
+    void *p = c->at ? c->at + c->bytes : NULL;
+    c->bytes += size_round_up(count * size, 64);
+    return p;
+}
+static inline real *cursor_reals(struct cursor *c, size_t count) { return cursor_take(c, count, sizeof(real)); }
+
+struct R(walk) { /* what all queries of a call share */
+    struct device *dev;
+    const kernel_table *k;
+    const struct walk_args *args;
+    size_t nq, way, channels, rs, rq, m;
+    size_t step;         /* row step of [rq, m] matrices: whole panels, and an odd number of cache lines */
+    size_t channel_step; /* the same for rows of channels */
+    real alpha, a2;      /* alpha and its square */
+    bool walks_back;     /* alpha > 0 or pi(q) wanted: B is needed */
+    bool differentiates;
+    /* the support, once a call */
+    real *support;         /* [channels, step] unit vectors */
+    real *support_inverse; /* [m] inverse norms of the raw ones */
+    real *forward_panels;  /* packed for phi = query^T support */
+    real *backward_panels; /* packed for d query = d phi support^T */
+    /* the derivative: queries are taken in rounds whose d phi fit the caches */
+    size_t round;    /* queries a round */
+    real *d_phi;     /* [round, rq, step] */
+    real *d_support; /* [channels, step] */
+    double *losses;  /* [nq] */
+};
+
+struct R(walk_query) {                               /* one query's working memory, in a worker's scratch */
+    size_t n;                                        /* which query */
+    real *phi, *ea, *eb;                             /* [rq, step] */
+    real *inverse;                                   /* [rq] inverse norms of the query's features */
+    real *row_max, *row_inverse;                     /* [rq] */
+    real *column_max, *column_inverse;               /* [m] */
+    real *first;                                     /* [rq] where the walk begins, (1 + a B 1) / (rq + a m) */
+    real *w;                                         /* [rq] */
+    real *pi_support;                                /* [m] */
+    real *row_a, *row_b, *row_c;                     /* [rq] temporaries */
+    real *column_a, *column_b, *column_c, *column_d; /* [m] temporaries */
+    real *g;             /* [rq, rq] the matrix of the direct solvers, then its LU factors */
+    int *pivot;          /* [rq] */
+    real *panels;        /* A packed for B A^T */
+    bool factored;       /* g holds LU factors of the deflated matrix */
+    bool has_pi_support; /* the solver gave pi_support itself */
+    real *d_query;       /* [rq, channel_step] */
+    real *tiled;         /* [WALK_TILED, rq] one vector repeated */
+    real *large;         /* the slow solvers' matrices */
+    real *wide;          /* walk_degenerate.c: [rq + 1, rq] doubles */
+};
+
+/* walk_query.c */
+void R(walk_query_layout)(const struct R(walk) *w, struct cursor *c, struct R(walk_query) *q);
+status R(walk_query_forward)(const struct R(walk) *w, struct R(walk_query) *q);
+/* The sum of pi(S) over a class, and its logarithm, which is right also where the mass itself underflows. */
+double R(walk_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index);
+double R(walk_log_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index);
+
+/* walk_solve.c: fills q->w; the adjoint solves G^T x = u, where G is the deflated matrix */
+status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q);
+status R(walk_solve_deflated)(const struct R(walk) *w, struct R(walk_query) *q);
+status R(walk_solve_adjoint)(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x);
+void R(walk_two_steps)(const struct R(walk) *w, struct R(walk_query) *q); /* g = B A^T */
+
+/* walk_degenerate.c: the same where the matrix is singular; `transposed` is the adjoint */
+size_t R(walk_degenerate_count)(const struct R(walk) *w);
+status R(walk_solve_degenerate)(const struct R(walk) *w, struct R(walk_query) *q, bool transposed, const real *b,
+                                real *x);
+
+/* walk_exact.c: the solvers that are kept for comparison, and how many reals of `large` they need */
+size_t R(walk_large_count)(const struct R(walk) *w);
+status R(walk_solve_slow)(const struct R(walk) *w, struct R(walk_query) *q);
+
+/* walk_backward.c */
+status R(walk_query_backward)(const struct R(walk) *w, struct R(walk_query) *q);
+status R(walk_support_backward)(struct R(walk) *w, size_t first, size_t count);
+status R(walk_support_finish)(struct R(walk) *w);
+#endif

@@ -1,0 +1,182 @@
+/* walk_solve.c - the weights w of a query's features in the walk, by iteration or by one small linear system.
+ *
+ * Iterating costs two matrix-vector products a step and shrinks the error by a^2 lambda2 each (lambda2: the second
+ * eigenvalue of B A^T), so a = 0.5 needs about ten steps whatever the features. The direct way forms G = I - a^2 B A^T +
+ * (a^2/rq) 1 1^T, whose last term uses that the weights sum to 1 and keeps G well conditioned up to a = 1. `auto`
+ * iterates while that promises to be cheaper and falls back on G. Measurements: docs/performance.md. A walk without a
+ * unique stationary distribution goes to walk_degenerate.c. */
+#include "cpu/prims/lu.h"
+#include "cpu/prims/walk.h"
+#include <math.h>
+
+/* One walk there and back: y = B A^T x, leaving A^T x in column_a. x and y may be the same. */
+static void there_and_back(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y)
+{
+    w->k->mul(x, q->row_inverse, q->row_b, w->rq);
+    w->k->columns_dot(q->ea, w->step, w->rq, w->m, q->row_b, q->column_a);
+    w->k->mul(q->column_a, q->column_inverse, q->column_a, w->m);
+    w->k->rows_dot(q->eb, w->step, w->rq, w->m, q->column_a, y);
+}
+
+/* y = A B^T x */
+static void back_and_there(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y)
+{
+    w->k->columns_dot(q->eb, w->step, w->rq, w->m, x, q->column_a);
+    w->k->mul(q->column_a, q->column_inverse, q->column_a, w->m);
+    w->k->rows_dot(q->ea, w->step, w->rq, w->m, q->column_a, y);
+    w->k->mul(y, q->row_inverse, y, w->rq);
+}
+
+/* How many steps cost as much as forming and factoring G: about rq / 2 (docs/performance.md has the crossover). */
+static size_t step_budget(const struct R(walk) *w) { return w->args->solver == WALK_ITERATE ? 100000 : 8 + w->rq / 2; }
+
+/* Follows the changes from step to step: when to stop, and when to give up. */
+struct progress {
+    double change; /* sum of absolute changes of the last step */
+    size_t steps, budget, stalled;
+};
+enum verdict { GO_ON, ARRIVED, TOO_SLOW };
+
+/* `scale` is the sum of absolute values, against which rounding is measured. */
+static enum verdict judge(struct progress *p, double change, double scale)
+{
+    const double rounding = (double)REAL_EPSILON * scale, rate = p->steps ? change / p->change : 0.5;
+    p->change = change;
+    p->steps++;
+    if (!(change > 0) || !(change < INFINITY)) return ARRIVED; /* NaN features: the answer is NaN */
+    if (p->steps < 2) return GO_ON;
+    if (rate < 1 && change * rate / (1 - rate) <= 0.5 * rounding) return ARRIVED;
+    p->stalled = rate > 0.98 && change <= 16 * rounding ? p->stalled + 1 : 0;
+    if (p->stalled >= 3) return ARRIVED; /* nothing but rounding is left */
+    if (p->steps >= p->budget) return TOO_SLOW;
+    if (p->steps < 4) return GO_ON;
+    if (rate >= 1) return change <= 16 * rounding ? GO_ON : TOO_SLOW;
+    return log(rounding / change) / log(rate) > (double)(p->budget - p->steps) + 4 ? TOO_SLOW : GO_ON;
+}
+
+static bool iterate(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    struct progress p = {.budget = step_budget(w)};
+    enum verdict v = GO_ON;
+    for (size_t i = 0; i < w->rq; i++) q->w[i] = q->first[i];
+    while (v == GO_ON) {
+        double change = 0;
+        there_and_back(w, q, q->w, q->row_a);
+        for (size_t i = 0; i < w->rq; i++) {
+            const real next = w->a2 * q->row_a[i] + (1 - w->a2) * q->first[i];
+            change += fabs((double)(next - q->w[i]));
+            q->w[i] = next;
+        }
+        v = judge(&p, change, 1);
+    }
+    return v == ARRIVED;
+}
+
+/* x = a^2 A B^T x - (a^2/rq) sum(x) + u: its limit solves G^T x = u, at the same rate as the walk itself. */
+static bool iterate_adjoint(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x)
+{
+    struct progress p = {.budget = step_budget(w)};
+    enum verdict v = GO_ON;
+    for (size_t i = 0; i < w->rq; i++) x[i] = u[i];
+    while (v == GO_ON) {
+        double change = 0, sum = 0, size = 0;
+        for (size_t i = 0; i < w->rq; i++) sum += (double)x[i];
+        const real mean = (real)(sum / (double)w->rq);
+        back_and_there(w, q, x, q->row_b);
+        for (size_t i = 0; i < w->rq; i++) {
+            const real next = w->a2 * (q->row_b[i] - mean) + u[i];
+            change += fabs((double)(next - x[i]));
+            size += fabs((double)next);
+            x[i] = next;
+        }
+        v = judge(&p, change, size);
+    }
+    return v == ARRIVED;
+}
+
+/* g = B A^T: one product of [rq, m] with [m, rq]. Afterwards eb carries its column sums: column_inverse is 1. */
+void R(walk_two_steps)(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    const size_t width = w->k->gemm_width;
+    for (size_t i = 0; i < w->rq; i++) w->k->mul(q->eb + i * w->step, q->column_inverse, q->eb + i * w->step, w->m);
+    for (size_t j = 0; j < w->m; j++) q->column_inverse[j] = 1;
+    w->k->gemm_pack(w->m, w->rq, q->ea, 1, w->step, q->panels);
+    w->k->gemm(w->rq, w->rq, w->m, q->eb, w->step, 1, q->panels, width, w->m * width, q->g, w->rq, false);
+    for (size_t i = 0; i < w->rq; i++) w->k->mul(q->g + i * w->rq, q->row_inverse, q->g + i * w->rq, w->rq);
+}
+
+/* Factors I - a^2 B A^T + lift 1 1^T in g. */
+static size_t factor(const struct R(walk) *w, struct R(walk_query) *q, real a2, real lift)
+{
+    R(walk_two_steps)(w, q);
+    for (size_t i = 0; i < w->rq; i++) {
+        w->k->affine(q->g + i * w->rq, -a2, lift, q->g + i * w->rq, w->rq);
+        q->g[i * w->rq + i] += 1;
+    }
+    return R(lu_factor)(w->k, w->rq, q->g, w->rq, q->pivot, fmax(1e-12, 16 * (double)REAL_EPSILON));
+}
+
+static void normalise(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->rq; i++) sum += (double)q->w[i];
+    for (size_t i = 0; i < w->rq; i++) q->w[i] = (real)((double)q->w[i] / sum);
+}
+
+/* G's factors, or false where it is singular: with a = 1 and a walk that falls apart into closed sets the stationary
+ * distribution is not unique. */
+static bool factor_deflated(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    q->factored = factor(w, q, w->a2, w->a2 / (real)w->rq) == w->rq;
+    return q->factored;
+}
+
+status R(walk_solve_deflated)(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    if (!factor_deflated(w, q)) return R(walk_solve_degenerate)(w, q, false, q->first, q->w);
+    for (size_t i = 0; i < w->rq; i++) q->w[i] = (1 - w->a2) * q->first[i] + w->a2 / (real)w->rq;
+    R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, false, q->w);
+    normalise(w, q);
+    return OK;
+}
+
+/* The same without the term that keeps it well conditioned; the weights are then scaled to sum 1. */
+static status reduced(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    const size_t bad = factor(w, q, w->a2, 0);
+    if (bad < w->rq)
+        return fail(ST_NUMERIC, "the reduced system of query %zu is singular; use the deflated solver", q->n);
+    for (size_t i = 0; i < w->rq; i++) q->w[i] = q->first[i];
+    R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, false, q->w);
+    normalise(w, q);
+    return OK;
+}
+
+status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    if (w->alpha == 0) {
+        for (size_t i = 0; i < w->rq; i++) q->w[i] = (real)(1.0 / (double)w->rq);
+        return OK;
+    }
+    switch (w->args->solver) {
+    case WALK_AUTO:
+    case WALK_ITERATE:
+        if (!iterate(w, q)) return R(walk_solve_deflated)(w, q);
+        normalise(w, q);
+        return OK;
+    case WALK_DEFLATED: return R(walk_solve_deflated)(w, q);
+    case WALK_REDUCED: return reduced(w, q);
+    default: return R(walk_solve_slow)(w, q);
+    }
+}
+
+status R(walk_solve_adjoint)(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x)
+{
+    if (!q->factored) {
+        if (iterate_adjoint(w, q, u, x)) return OK;
+        if (!factor_deflated(w, q)) return R(walk_solve_degenerate)(w, q, true, u, x);
+    }
+    for (size_t i = 0; i < w->rq; i++) x[i] = u[i];
+    R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, true, x);
+    return OK;
+}

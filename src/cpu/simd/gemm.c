@@ -1,0 +1,143 @@
+/* gemm.c - matrix products by outer products in registers.
+ *
+ * A tile of ROWS x 2 vectors of c stays in registers while k runs; b is read in panels two vectors wide and a by
+ * broadcasting single numbers, so a may have any strides and needs no packing. Rows are shared out evenly: 25 rows are
+ * 13 + 12, not 14 + 11. There is no blocking over k: with a panel of b and the rows of a in the second-level cache the
+ * loads (about 7 bytes a cycle) are far below what that cache gives, and c is touched once. */
+#include "cpu/simd/vec.h"
+#include "base/size.h"
+
+#if defined(__AVX512F__)
+enum { ROWS = 14 }; /* 28 accumulators, 2 of b, 1 of a: 31 of 32 registers */
+#else
+enum { ROWS = 6 }; /* 12 + 2 + 1 of 16 */
+#endif
+
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+struct product { /* what all tiles of a call share */
+    size_t terms, a_term, b_term, k, a_row, a_col, b_row, c_row;
+    bool add;
+};
+
+static inline __attribute__((always_inline)) void store_row(real *c, vec v, bool add, size_t lanes)
+{
+    if (lanes >= V) {
+        vec_store(c, add ? vec_add(vec_load(c), v) : v);
+    } else if (lanes > 0) {
+        vec_store_part(c, add ? vec_add(vec_load_part(c, lanes), v) : v, lanes);
+    }
+}
+
+/* rows, vecs and unit are constants at every call, so that the loops vanish; unit: a_row is 1. */
+static inline __attribute__((always_inline)) void tile(const struct product *g, const size_t rows, const size_t vecs,
+                                                       const bool unit, const real *a, const real *b, real *c,
+                                                       size_t columns)
+{
+    const size_t a_row = unit ? 1 : g->a_row;
+    vec sum[ROWS][2];
+    UNROLL for (size_t i = 0; i < rows; i++) sum[i][0] = sum[i][1] = vec_set(0);
+    for (size_t t = 0; t < g->terms; t++) {
+        const real *at = a + t * g->a_term, *bt = b + t * g->b_term;
+        for (size_t p = 0; p < g->k; p++) {
+            const vec b0 = vec_load(bt), b1 = vecs > 1 ? vec_load(bt + V) : b0;
+            UNROLL for (size_t i = 0; i < rows; i++)
+            {
+                const vec ai = vec_set(at[i * a_row]);
+                sum[i][0] = vec_fma(ai, b0, sum[i][0]);
+                if (vecs > 1) sum[i][1] = vec_fma(ai, b1, sum[i][1]);
+            }
+            at += g->a_col;
+            bt += g->b_row;
+        }
+    }
+    UNROLL for (size_t i = 0; i < rows; i++)
+    {
+        store_row(c + i * g->c_row, sum[i][0], g->add, columns);
+        if (vecs > 1) store_row(c + i * g->c_row + V, sum[i][1], g->add, columns > V ? columns - V : 0);
+    }
+}
+
+typedef void (*tile_function)(const struct product *g, const real *a, const real *b, real *c, size_t columns);
+
+#define TILE(n) \
+    static void tile_##n##_1(const struct product *g, const real *a, const real *b, real *c, size_t columns) \
+    { \
+        if (g->a_row == 1) tile(g, n, 1, true, a, b, c, columns); \
+        else tile(g, n, 1, false, a, b, c, columns); \
+    } \
+    static void tile_##n##_2(const struct product *g, const real *a, const real *b, real *c, size_t columns) \
+    { \
+        if (g->a_row == 1) tile(g, n, 2, true, a, b, c, columns); \
+        else tile(g, n, 2, false, a, b, c, columns); \
+    }
+#define PAIR(n) \
+    { \
+        tile_##n##_1, tile_##n##_2 \
+    }
+
+TILE(1)
+TILE(2)
+TILE(3) TILE(4) TILE(5) TILE(6)
+#if defined(__AVX512F__)
+    TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
+#endif
+
+        static const tile_function tiles[ROWS][2] = {
+            PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
+#if defined(__AVX512F__)
+            PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
+#endif
+};
+
+void K(gemm_sum)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a, size_t a_row,
+                 size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row, bool add)
+{
+    const struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, add};
+    const size_t groups = size_div_up(m, ROWS);
+    for (size_t j = 0; j < n; j += 2 * V) {
+        const real *panel = b + j / (2 * V) * b_panel;
+        const size_t columns = size_min(2 * V, n - j);
+        size_t row = 0;
+        for (size_t group = 0; group < groups; group++) {
+            const size_t rows = m / groups + (group < m % groups);
+            tiles[rows - 1][columns > V](&g, a + row * a_row, panel, c + row * c_row + j, columns);
+            row += rows;
+        }
+    }
+}
+
+void K(gemm)(size_t m, size_t n, size_t k, const real *a, size_t a_row, size_t a_col, const real *b, size_t b_row,
+             size_t b_panel, real *c, size_t c_row, bool add)
+{
+    K(gemm_sum)(1, 0, 0, m, n, k, a, a_row, a_col, b, b_row, b_panel, c, c_row, add);
+}
+
+/* One panel; columns below the panel's width are followed by zeros. */
+static void pack_panel(size_t k, size_t columns, const real *b, size_t b_row, size_t b_col, real *packed)
+{
+    if (b_row == 1 && columns == 2 * V) { /* transposed in memory: turn blocks of it around */
+        K(transpose)(columns, k, b, b_col, packed, 2 * V);
+        return;
+    }
+    for (size_t p = 0; p < k; p++, packed += 2 * V) {
+        const real *row = b + p * b_row;
+        if (b_col == 1 && columns == 2 * V) {
+            vec_store(packed, vec_load(row));
+            vec_store(packed + V, vec_load(row + V));
+            continue;
+        }
+        for (size_t j = 0; j < columns; j++) packed[j] = row[j * b_col];
+        for (size_t j = columns; j < 2 * V; j++) packed[j] = 0;
+    }
+}
+
+void K(gemm_pack)(size_t k, size_t n, const real *b, size_t b_row, size_t b_col, real *packed)
+{
+    for (size_t j = 0; j < n; j += 2 * V, packed += k * 2 * V)
+        pack_panel(k, size_min(2 * V, n - j), b + j * b_col, b_row, b_col, packed);
+}

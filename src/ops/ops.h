@@ -1,0 +1,75 @@
+/* ops.h - what can be written on a tape. Shapes stand beside each; every op checks them and fails in words.
+ *
+ * Axes may be negative, counting from the last. Index and label arguments are i32 tensors on the tape's device, made
+ * with tape_upload; their range is checked where they come from the host (ops/labels.c). */
+#ifndef OPS_OPS_H
+#define OPS_OPS_H
+#include "ops/tape.h"
+
+/* elementwise with numpy broadcasting */
+var *op_add(tape *t, var *a, var *b);
+var *op_sub(tape *t, var *a, var *b);
+var *op_mul(tape *t, var *a, var *b);
+var *op_div(tape *t, var *a, var *b);
+var *op_exp(tape *t, var *x);
+var *op_log(tape *t, var *x);
+var *op_sqrt(tape *t, var *x);
+var *op_relu(tape *t, var *x);
+var *op_affine(tape *t, var *x, double mul, double add); /* mul x + add */
+
+/* sums; `axes` is a bit mask (1 << axis); the summed axes are dropped, or kept with size 1 */
+enum keep_axes { DROP_AXES, KEEP_AXES };
+var *op_sum(tape *t, var *x, unsigned axes, enum keep_axes keep);
+var *op_mean(tape *t, var *x, unsigned axes, enum keep_axes keep);
+
+/* along one axis */
+var *op_softmax(tape *t, var *x, int axis);
+var *op_log_softmax(tape *t, var *x, int axis);
+var *op_l2norm(tape *t, var *x, int axis); /* vectors shorter than 1e-12 become 0 with gradient 0 */
+var *op_max(tape *t, var *x, int axis);    /* drops the axis; ties: lowest index */
+var *op_top_k(tape *t, var *x, int axis, size_t k, var **index);
+
+/* layout */
+var *op_reshape(tape *t, var *x, int rank, const size_t *dim); /* no copy */
+var *op_permute(tape *t, var *x, const int *order);
+var *op_concat(tape *t, size_t count, var *const *x, int axis);
+var *op_slice(tape *t, var *x, int axis, size_t from, size_t to);
+var *op_gather(tape *t, var *x, int axis, const tensor *index); /* index: i32 [k], any order, repeats allowed */
+
+/* matrices: [m, k] or [batch, m, k]; a missing or unit batch stretches */
+var *op_matmul(tape *t, var *a, bool ta, var *b, bool tb);
+var *op_linear(tape *t, var *x, var *weight, var *bias); /* [n, in] [out, in] [out] or NULL to [n, out] */
+var *op_cosine(tape *t, var *a, var *b);                 /* all pairs: [(b,) m, k] [(b,) n, k] to [(b,) m, n] */
+var *op_sqdist(tape *t, var *a, var *b);                 /* the same with squared distance */
+var *op_solve(tape *t, var *a, var *b);                  /* a x = b by LU: [(b,) n, n] [(b,) n, k] */
+var *op_cholesky_solve(tape *t, var *a, var *b);         /* a symmetric positive definite */
+var *op_qr(tape *t, var *a, var **r);                    /* thin: returns q [(b,) m, n], *r [(b,) n, n]; m >= n */
+
+/* classes and losses; labels: i32 [n], 0 <= label < way */
+var *op_class_mean(tape *t, var *x, const tensor *labels,
+                   size_t way);                                    /* [n, ...] to [way, ...]; each class has a row */
+var *op_cross_entropy(tape *t, var *logits, const tensor *labels); /* [n, way] to a scalar, mean */
+var *op_nll(tape *t, var *log_prob, const tensor *labels);         /* the same from log probabilities */
+
+/* feature maps */
+var *op_adaptive_pool(tape *t, var *x, size_t height, size_t width); /* [n, c, h, w], average */
+
+/* the mutual walk; proto [way, C, rs], query [nq, C, rq] */
+struct walk {
+    double gamma, beta, alpha;
+    enum walk_solver solver;
+};
+struct walk_vars {
+    var *prob, *log_prob;       /* [nq, way] */
+    var *pi_support, *pi_query; /* [nq, way*rs], [nq, rq] */
+};
+/* Every output is computed on demand: `want` is a mask of WALK_* below. False after a failure. */
+enum { WALK_PROB = 1, WALK_LOG_PROB = 2, WALK_PI_SUPPORT = 4, WALK_PI_QUERY = 8 };
+bool op_walk(tape *t, var *proto, var *query, const struct walk *w, unsigned want, struct walk_vars *out);
+/* Mean negative log likelihood, its derivative made in the same sweep. Outputs of `out` are values only. */
+var *op_walk_nll(tape *t, var *proto, var *query, const tensor *labels, const struct walk *w, unsigned want,
+                 struct walk_vars *out);
+
+/* Host labels checked (0 <= label < way) and uploaded; NULL after a failure. */
+const tensor *op_labels(tape *t, const int32_t *labels, size_t n, size_t way);
+#endif

@@ -1,0 +1,40 @@
+/* device.h - what a device must offer. The CPU is one; others are plug-ins that src/api opens.
+ *
+ * A device object is one in-order queue: calls are carried out in the order they were made, and only `download` and
+ * `sync` wait. Two queues on one GPU are two device objects. The primitives are listed once, in prims.def, and stand
+ * in one table per number type; an entry may be NULL, which becomes an error naming primitive, type and device
+ * (PRIM_CALL). Ops therefore never ask which device they run on. Read tensor/prims.def next. */
+#ifndef TENSOR_DEVICE_H
+#define TENSOR_DEVICE_H
+#include "base/arena.h"
+#include "tensor/prims.h"
+#include "tensor/tensor.h"
+#include <stdint.h>
+
+enum { DEVICE_ABI = 1 }; /* raise when this file, prims.def or prims.h changes */
+
+struct device {
+    uint32_t abi, bytes; /* DEVICE_ABI and sizeof(struct device): a plug-in with others is refused */
+    char name[24];       /* "cpu", "cuda:0" */
+    bool on_host;        /* its memory is the host's: arrays of the caller may serve as tensors */
+    status (*alloc)(struct device *d, size_t bytes, void **out);
+    void (*release)(struct device *d, void *memory);
+    status (*upload)(struct device *d, void *to, const void *from_host, size_t bytes);
+    status (*download)(struct device *d, void *to_host, const void *from, size_t bytes); /* waits */
+    status (*copy)(struct device *d, void *to, const void *from, size_t bytes);          /* within the device */
+    status (*zero)(struct device *d, void *memory, size_t bytes);
+    status (*sync)(struct device *d); /* waits, and reports what failed since the last sync */
+    void (*close)(struct device *d);
+    struct prims prim[DT_REALS];
+    void *state; /* owned by the device */
+};
+
+/* An arena whose blocks are memory of the device. */
+arena *device_arena(struct device *d, size_t first_block_bytes);
+/* Says that the device lacks a primitive. */
+status device_lacks(const struct device *d, const char *primitive, dtype type);
+
+/* PRIM_CALL(dev, DT_F32, gemm, (dev, ...)) calls the entry, or names what is missing. */
+#define PRIM_CALL(dev, type, name, args) \
+    ((dev)->prim[type].name ? (dev)->prim[type].name args : device_lacks((dev), #name, (type)))
+#endif

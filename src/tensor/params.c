@@ -1,0 +1,100 @@
+/* params.c - the list of named parameters. Each entry is an allocation of its own, so that pointers to it stay valid
+ * while the list grows. */
+#include "tensor/params.h"
+#include "base/size.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct params {
+    struct device *dev;
+    struct param **item; /* owned, and each of them with its name and device memory */
+    size_t count, capacity;
+};
+
+struct params *params_new(struct device *d)
+{
+    struct params *p = calloc(1, sizeof *p);
+    if (p) p->dev = d;
+    return p;
+}
+
+static void param_free(struct device *d, struct param *e)
+{
+    if (!e) return;
+    if (e->value.data) d->release(d, e->value.data);
+    if (e->grad.data) d->release(d, e->grad.data);
+    free((char *)e->name);
+    free(e);
+}
+
+void params_free(struct params *p)
+{
+    if (!p) return;
+    for (size_t i = 0; i < p->count; i++) param_free(p->dev, p->item[i]);
+    free(p->item);
+    free(p);
+}
+
+static status reserve(struct params *p)
+{
+    size_t bytes, capacity = size_max(16, 2 * p->capacity);
+    if (p->count < p->capacity) return OK;
+    if (!size_mul(capacity, sizeof(struct param *), &bytes)) return fail(ST_MEMORY, "no memory for more parameters");
+    struct param **item = realloc(p->item, bytes);
+    if (!item) return fail(ST_MEMORY, "no memory for more than %zu parameters", p->count);
+    p->item = item;
+    p->capacity = capacity;
+    return OK;
+}
+
+static status zero_tensor(struct device *d, tensor *x) { return d->zero(d, x->data, tensor_bytes(x)); }
+
+static status make_zero(struct device *d, dtype type, int rank, const size_t *dim, tensor *out)
+{
+    status st = tensor_make(out, type, rank, dim, NULL);
+    if (st == OK) st = d->alloc(d, tensor_bytes(out), &out->data);
+    if (st == OK) st = zero_tensor(d, out);
+    return st;
+}
+
+status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out)
+{
+    status st = OK;
+    if (params_find(p, name)) return fail(ST_USAGE, "there already is a parameter '%s'; names are unique", name);
+    struct param *e = calloc(1, sizeof *e);
+    if (!e || !(e->name = strdup(name))) {
+        st = fail(ST_MEMORY, "no memory for parameter '%s'", name);
+        goto done;
+    }
+    TRY(reserve(p));
+    TRY(make_zero(p->dev, type, rank, dim, &e->value));
+    TRY(make_zero(p->dev, type, rank, dim, &e->grad));
+    p->item[p->count++] = *out = e;
+    e = NULL; /* the list owns it from here */
+done:
+    param_free(p->dev, e);
+    return st;
+}
+
+struct param *params_find(struct params *p, const char *name)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (!strcmp(p->item[i]->name, name)) return p->item[i];
+    return NULL;
+}
+
+size_t params_count(const struct params *p) { return p->count; }
+
+struct param *params_at(struct params *p, size_t i)
+{
+    assert(i < p->count);
+    return p->item[i];
+}
+
+status params_zero_grad(struct params *p)
+{
+    status st = OK;
+    for (size_t i = 0; i < p->count && st == OK; i++) st = zero_tensor(p->dev, &p->item[i]->grad);
+    return st;
+}

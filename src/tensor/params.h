@@ -1,0 +1,24 @@
+/* params.h - named parameters: the tensors that training changes, with a gradient beside each.
+ *
+ * Heads and networks list theirs as data; files, optimisers and the tape meet them here by name. The list owns the
+ * device memory. */
+#ifndef TENSOR_PARAMS_H
+#define TENSOR_PARAMS_H
+#include "tensor/device.h"
+
+struct param {
+    const char *name; /* owned by the list: "head.fc1.weight" */
+    tensor value, grad;
+};
+
+struct params;
+
+struct params *params_new(struct device *d); /* NULL when memory is out */
+void params_free(struct params *p);
+/* Adds a parameter, value and gradient zero. The pointer stays valid until params_free. Names are unique. */
+status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out);
+struct param *params_find(struct params *p, const char *name); /* NULL: no such name */
+size_t params_count(const struct params *p);
+struct param *params_at(struct params *p, size_t i); /* in order of addition */
+status params_zero_grad(struct params *p);
+#endif

@@ -1,0 +1,47 @@
+/* prims.h - the table of primitives, made from prims.def, and the argument structs that some of them take. */
+#ifndef TENSOR_PRIMS_H
+#define TENSOR_PRIMS_H
+#include "tensor/tensor.h"
+
+struct device;
+
+enum binary_kind { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_DIV };
+enum unary_kind { UNARY_EXP, UNARY_LOG, UNARY_SQRT, UNARY_RELU };
+
+/* A tensor seen as [outer, n, inner], for work along one axis. */
+struct axis {
+    size_t outer, n, inner;
+};
+
+/* The mutual walk between one query's features and all support features (methods: docs/mcl.md). Inputs are raw
+ * features; every output may be NULL. `gradient` asks for the derivative in the same sweep. */
+enum walk_solver { WALK_AUTO, WALK_FULL, WALK_BLOCK, WALK_REDUCED, WALK_DEFLATED, WALK_QR, WALK_PINV, WALK_ITERATE };
+
+struct walk_args {
+    /* the episode */
+    const tensor *proto; /* [way, C, rs] class maps, already averaged over shots */
+    const tensor *query; /* [nq, C, rq] */
+    double gamma, beta;  /* inverse temperatures query -> support and support -> query */
+    double alpha;        /* in [0, 1]: 0 is the unidirectional limit, 1 the stationary distribution */
+    enum walk_solver solver;
+    /* results, each NULL or a tensor of the shape given */
+    tensor *prob;       /* [nq, way] class masses */
+    tensor *log_prob;   /* [nq, way] their logarithms, right also where prob underflows */
+    tensor *pi_support; /* [nq, way*rs] */
+    tensor *pi_query;   /* [nq, rq] */
+    /* the derivative: of the mean negative log likelihood of `labels`, or of given cotangents; never both */
+    const tensor *labels;       /* i32 [nq], class index of each query, or NULL */
+    const tensor *d_prob;       /* [nq, way] or NULL */
+    const tensor *d_log_prob;   /* [nq, way] or NULL */
+    const tensor *d_pi_support; /* [nq, way*rs] or NULL */
+    const tensor *d_pi_query;   /* [nq, rq] or NULL */
+    tensor *loss;               /* scalar, with labels */
+    tensor *d_proto, *d_query;  /* overwritten, not added to; NULL: no derivative */
+};
+
+struct prims {
+#define PRIM(name, params) status(*name) params;
+#include "tensor/prims.def"
+#undef PRIM
+};
+#endif

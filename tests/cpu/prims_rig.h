@@ -1,0 +1,45 @@
+/* prims_rig.h - for tests of the CPU's primitives: one body is run on every instruction set, for float and double, with
+ * 1, 2 and 3 threads.
+ *
+ * A body makes tensors from the rig, calls primitives, and compares with doubles that it computes by plain loops. Every
+ * tensor that is compared is also kept from the run with one thread; the other runs must give the same bits. */
+#ifndef TESTS_CPU_PRIMS_RIG_H
+#define TESTS_CPU_PRIMS_RIG_H
+#include "base/arena.h"
+#include "cpu/cpu.h"
+#include "tests/test.h"
+
+struct rig {
+    struct device *dev;
+    dtype type;
+    double epsilon; /* of the type */
+    size_t threads;
+    struct random random; /* the same for all numbers of threads */
+    arena *memory;
+    unsigned char *trace; /* owned: results with one thread */
+    size_t trace_bytes, trace_at;
+};
+
+void rig_each(void (*body)(struct rig *r));
+
+/* Tensors of the rig's type: all NaN, all `value`, random in [low, high), or given numbers; and i32. */
+tensor rig_blank(struct rig *r, int rank, const size_t *dim);
+tensor rig_filled(struct rig *r, double value, int rank, const size_t *dim);
+tensor rig_random(struct rig *r, double low, double high, int rank, const size_t *dim);
+tensor rig_given(struct rig *r, const double *x, int rank, const size_t *dim);
+tensor rig_ints(struct rig *r, size_t n);
+/* The numbers of a real or i32 tensor, in memory of the rig; and zeros. */
+double *rig_numbers(struct rig *r, const tensor *x);
+double *rig_zeros(struct rig *r, size_t n);
+
+/* Each element within factor * epsilon * (1 + |wanted|); NaN equals NaN only. */
+void rig_near(struct rig *r, const char *file, int line, const char *what, const tensor *x, const double *wanted,
+              double factor);
+
+#define DIMS(...) \
+    (int)(sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)), (size_t[]) { __VA_ARGS__ }
+#define NUMBERS(...) \
+    (double[]) { __VA_ARGS__ }
+#define PRIM(r, name, ...) PRIM_CALL((r)->dev, (r)->type, name, ((r)->dev, __VA_ARGS__))
+#define EXPECT_TENSOR(r, x, wanted, factor) rig_near(r, __FILE__, __LINE__, #x, &(x), wanted, factor)
+#endif

@@ -1,0 +1,88 @@
+/* params.c - the list of named parameters. */
+#include "tensor/params.h"
+#include "tests/ops/world.h"
+#include "tests/test.h"
+#include <stdio.h>
+
+TEST(params_start_at_zero_and_are_found_by_name)
+{
+    struct world w;
+    struct param *a = NULL, *b = NULL;
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_TRAINING));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    EXPECT_OK(params_add(p, "head.scale", DT_F32, 0, NULL, &a));
+    EXPECT_OK(params_add(p, "head.fc.weight", DT_F32, DIMS(2, 3), &b));
+    REQUIRE(a && b);
+    EXPECT_NUMBERS(&w, b->value, 0, 0, 0, 0, 0, 0);
+    EXPECT_NUMBERS(&w, b->grad, 0, 0, 0, 0, 0, 0);
+    EXPECT_INT(params_count(p), 2);
+    EXPECT(params_find(p, "head.fc.weight") == b);
+    EXPECT(params_find(p, "head.fc") == NULL);
+    EXPECT(params_at(p, 0) == a);
+    EXPECT_STATUS(params_add(p, "head.scale", DT_F32, 0, NULL, &b), ST_USAGE);
+    EXPECT_TEXT(error_text(), "there already is a parameter 'head.scale'; names are unique");
+    EXPECT_INT(params_count(p), 2);
+    params_free(p);
+    world_close(&w);
+}
+
+TEST(params_stay_where_they_are_while_the_list_grows)
+{
+    struct world w;
+    struct param *first = NULL, *next;
+    char name[32];
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    EXPECT_OK(params_add(p, "first", DT_F64, DIMS(1), &first));
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        EXPECT_OK(params_add(p, name, DT_F64, DIMS(2), &next));
+    }
+    EXPECT(params_find(p, "first") == first);
+    EXPECT_INT(params_count(p), 101);
+    params_free(p);
+    world_close(&w);
+}
+
+TEST(params_zero_grad_clears_every_gradient_and_no_value)
+{
+    struct world w;
+    struct param *a = NULL;
+    const double two[2] = {2, 2};
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    EXPECT_OK(params_add(p, "a", DT_F64, DIMS(2), &a));
+    REQUIRE(a);
+    EXPECT_OK(w.dev->upload(w.dev, a->value.data, two, sizeof two));
+    EXPECT_OK(w.dev->upload(w.dev, a->grad.data, two, sizeof two));
+    EXPECT_OK(params_zero_grad(p));
+    EXPECT_NUMBERS(&w, a->grad, 0, 0);
+    EXPECT_NUMBERS(&w, a->value, 2, 2);
+    params_free(p);
+    world_close(&w);
+}
+
+TEST(params_survive_every_failed_allocation)
+{
+    struct world w;
+    bool failed = true;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    for (size_t n = 1; failed; n++) {
+        const size_t live = alloc_live();
+        struct param *a;
+        alloc_fail_at(n);
+        struct params *p = params_new(w.dev);
+        status st = p ? params_add(p, "a", DT_F64, DIMS(2), &a) : ST_MEMORY;
+        failed = alloc_did_fail();
+        alloc_fail_at(0);
+        EXPECT_STATUS(st, failed ? ST_MEMORY : OK);
+        if (p) EXPECT_INT(params_count(p), failed ? 0 : 1);
+        params_free(p);
+        EXPECT_INT(alloc_live(), live);
+        REQUIRE(n < 50);
+    }
+    world_close(&w);
+}
