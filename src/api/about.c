@@ -1,0 +1,100 @@
+/* about.c - what the library says of itself: version, failures, heads, kernels. */
+#include "api/session.h"
+#include "cpu/kernels.h"
+#include <stdio.h>
+
+_Static_assert((int)CENTRA_OK == (int)OK && (int)CENTRA_USAGE == (int)ST_USAGE && (int)CENTRA_VALUE == (int)ST_VALUE &&
+                   (int)CENTRA_SHAPE == (int)ST_SHAPE && (int)CENTRA_FORMAT == (int)ST_FORMAT &&
+                   (int)CENTRA_IO == (int)ST_IO && (int)CENTRA_MEMORY == (int)ST_MEMORY &&
+                   (int)CENTRA_UNSUPPORTED == (int)ST_UNSUPPORTED && (int)CENTRA_NUMERIC == (int)ST_NUMERIC &&
+                   (int)CENTRA_NUMERIC + 1 == (int)ST_COUNT,
+               "centra_status is status");
+
+#define TEXT(x) TEXT_OF(x)
+#define TEXT_OF(x) #x
+
+const char *centra_message(void) { return error_text(); }
+const char *centra_status_name(centra_status st) { return status_name((status)st); }
+const char *centra_version(void)
+{
+    return TEXT(CENTRA_VERSION_MAJOR) "." TEXT(CENTRA_VERSION_MINOR) "." TEXT(CENTRA_VERSION_PATCH);
+}
+
+static size_t option_count(const struct option *o)
+{
+    size_t n = 0;
+    while (o && o[n].type != OPTION_END) n++;
+    return n;
+}
+
+size_t centra_head_count(void)
+{
+    size_t n = 0;
+    while (head_table[n]) n++;
+    return n;
+}
+
+static status head_at(size_t index, const struct head **out)
+{
+    if (index >= centra_head_count())
+        return fail(ST_USAGE, "there is no head %zu; there are %zu", index, centra_head_count());
+    *out = head_table[index];
+    return OK;
+}
+
+centra_status centra_head_describe(size_t index, centra_head_info *out)
+{
+    const struct head *h = NULL;
+    status st = OK;
+    TRY(head_at(index, &h));
+    *out = (centra_head_info){.name = h->name,
+                              .title = h->title,
+                              .paper = h->paper,
+                              .probabilities = h->probabilities,
+                              .centrality = h->centrality,
+                              .pools = h->pools,
+                              .option_count = option_count(h->options)};
+done:
+    return (centra_status)st;
+}
+
+centra_status centra_head_option(size_t index, size_t option, centra_option_info *out)
+{
+    static const char *const types[] = {"", "flag", "int", "float", "name", "text", "file"};
+    const struct head *h = NULL;
+    text standard = {0}, range = {0};
+    status st = OK;
+    TRY(head_at(index, &h));
+    if (option >= option_count(h->options)) {
+        st = fail(ST_USAGE, "head %s has no option %zu; it has %zu", h->name, option, option_count(h->options));
+        goto done;
+    }
+    const struct option *o = &h->options[option];
+    option_default_text(o, &standard);
+    option_range_text(o, &range);
+    TRY(text_status(&standard));
+    TRY(text_status(&range));
+    *out = (centra_option_info){.name = o->name, .help = o->help, .type = types[o->type], .choices = o->choices};
+    snprintf(out->standard, sizeof out->standard, "%s", text_string(&standard));
+    snprintf(out->range, sizeof out->range, "%s", text_string(&range));
+done:
+    text_free(&standard);
+    text_free(&range);
+    return (centra_status)st;
+}
+
+size_t centra_kernel_count(void)
+{
+    size_t n = 0;
+    while (kernel_names[n]) n++;
+    return n;
+}
+
+const char *centra_kernel_name(size_t index) { return index < centra_kernel_count() ? kernel_names[index] : NULL; }
+
+const char *centra_isa_name(size_t index)
+{
+    for (int isa = ISA_COUNT; isa-- > 0;)
+        if (kernels_of((enum isa)isa) && index-- == 0) return isa_name((enum isa)isa);
+    return NULL;
+}

@@ -1,0 +1,180 @@
+/* score.c - scoring dense features with a head: the episode goes on the session's tape, the results into the caller's
+ * arrays. On a device whose memory is the host's, the caller's arrays are used where they lie. */
+#include "api/session.h"
+#include "base/size.h"
+#include <math.h>
+#include <stdlib.h>
+
+centra_status centra_head_new(centra_session *session, const char *name, const centra_option *options,
+                              size_t option_count, centra_head **out)
+{
+    status st = OK;
+    if (!session || !name || !out || (option_count && !options))
+        return (centra_status)fail(ST_USAGE, "centra_head_new needs a session, a name and a place for the head");
+    centra_head *h = calloc(1, sizeof *h);
+    if (!h) return (centra_status)fail(ST_MEMORY, "no memory for a head");
+    h->session = session;
+    TRY(head_find(name, &h->head));
+    h->settings = calloc(1, h->head->settings_bytes);
+    if (!h->settings) {
+        st = fail(ST_MEMORY, "no memory for the settings of %s", name);
+        goto done;
+    }
+    options_default(h->head->options, h->settings);
+    if (h->head->presets) h->head->presets(h->settings);
+    for (size_t i = 0; i < option_count; i++) {
+        if (!options[i].name || !options[i].value)
+            TRY(fail(ST_USAGE, "option %zu of %s has no name or no value", i, name));
+        TRY(option_set(h->head->options, "--head.", options[i].name, options[i].value, h->settings));
+    }
+    *out = h;
+    h = NULL;
+done:
+    centra_head_free(h);
+    return (centra_status)st;
+}
+
+void centra_head_free(centra_head *h)
+{
+    if (!h) return;
+    labels_free(&h->labels);
+    free(h->settings);
+    free(h);
+}
+
+static status check(const centra_head *h, const centra_episode *e, const centra_result *r)
+{
+    if (!h || !e || !r) return fail(ST_USAGE, "centra_head_score needs a head, an episode and a result");
+    if (e->precision != CENTRA_F32 && e->precision != CENTRA_F64)
+        return fail(ST_USAGE, "precision %d does not exist; use CENTRA_F32 or CENTRA_F64", (int)e->precision);
+    if (!e->support || !e->support_labels || !e->query)
+        return fail(ST_USAGE, "an episode needs support features, support labels and query features");
+    if (!e->support_count || !e->query_count || !e->channels || !e->support_locations || !e->query_locations)
+        return fail(ST_SHAPE,
+                    "an episode of %zu support and %zu query pictures, %zu channels, %zu and %zu locations is empty",
+                    e->support_count, e->query_count, e->channels, e->support_locations, e->query_locations);
+    if ((r->loss || r->grad_support || r->grad_query) && !e->query_labels)
+        return fail(ST_USAGE, "a loss and its gradients need query labels");
+    if ((r->centrality_support || r->centrality_query) && !h->head->centrality)
+        return fail(ST_USAGE, "head %s has no centralities", h->head->name);
+    return OK;
+}
+
+static dtype precision_of(const centra_episode *e) { return e->precision == CENTRA_F32 ? DT_F32 : DT_F64; }
+
+/* The first number that is not finite, in words; OK when all are. */
+static status all_finite(const char *what, const void *data, dtype type, size_t pictures, size_t channels,
+                         size_t locations)
+{
+    const size_t count = pictures * channels * locations;
+    for (size_t i = 0; i < count; i++) {
+        const double x = type == DT_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+        if (!isfinite(x))
+            return fail(ST_VALUE,
+                        "the %s feature of picture %zu, channel %zu, location %zu is %s; features must be finite", what,
+                        i / channels / locations, i / locations % channels, i % locations,
+                        isnan(x) ? "not a number" : "infinite");
+    }
+    return OK;
+}
+
+/* A leaf over the caller's features; `grad` is the caller's array for their gradient, or NULL. */
+static status leaf(centra_head *h, const centra_episode *e, size_t n, size_t locations, const void *data, void *grad,
+                   var **out, tensor *grad_tensor)
+{
+    status st = OK;
+    tape *t = h->session->tape;
+    struct device *d = tape_device(t);
+    const size_t dim[] = {n, e->channels, locations};
+    tensor value;
+    TRY(tensor_make(&value, precision_of(e), 3, dim, (void *)(uintptr_t)data)); /* a leaf's value is only read */
+    *grad_tensor = value;
+    grad_tensor->data = grad;
+    if (!d->on_host) {
+        TRY(tape_tensor(t, value.type, 3, dim, &value));
+        TRY(d->upload(d, value.data, data, tensor_bytes(&value)));
+        if (grad) TRY(tape_tensor(t, value.type, 3, dim, grad_tensor));
+    }
+    *out = tape_leaf(t, &value, grad ? grad_tensor : NULL, GRAD_OVERWRITES);
+    st = tape_status(t);
+done:
+    return st;
+}
+
+static status fetch(struct device *d, const tensor *from, void *to)
+{
+    if (!to || from->data == to) return OK;
+    return d->download(d, to, from->data, tensor_bytes(from));
+}
+
+static status fetch_loss(struct device *d, const var *loss, double *to)
+{
+    float single;
+    if (!to) return OK;
+    if (loss->value.type == DT_F64) return fetch(d, &loss->value, to);
+    const status st = fetch(d, &loss->value, &single);
+    if (st == OK) *to = (double)single;
+    return st;
+}
+
+static status run(centra_head *h, const centra_episode *e, const centra_result *r)
+{
+    status st = OK;
+    tape *t = h->session->tape;
+    struct device *d = tape_device(t);
+    struct episode v = {.way = h->labels.way};
+    struct head_result out = {0};
+    tensor grad_support, grad_query;
+    const bool gradients = r->grad_support || r->grad_query;
+    const unsigned want = r->centrality_support || r->centrality_query ? HEAD_CENTRALITY : 0;
+    tape_reset(t, gradients ? TAPE_TRAINING : TAPE_INFERENCE);
+    TRY(leaf(h, e, e->support_count, e->support_locations, e->support, r->grad_support, &v.support, &grad_support));
+    TRY(leaf(h, e, e->query_count, e->query_locations, e->query, r->grad_query, &v.query, &grad_query));
+    v.support_labels = op_labels(t, h->labels.support, e->support_count, v.way);
+    if (e->query_labels) v.query_labels = op_labels(t, h->labels.query, e->query_count, v.way);
+    h->head->forward(t, h->settings, NULL, &v, want, &out);
+    if (gradients) tape_backward(t, out.loss);
+    TRY(tape_status(t));
+    TRY(fetch(d, &out.scores->value, r->scores));
+    TRY(fetch_loss(d, out.loss, r->loss));
+    if (r->centrality_support) TRY(fetch(d, &out.pi_support->value, r->centrality_support));
+    if (r->centrality_query) TRY(fetch(d, &out.pi_query->value, r->centrality_query));
+    if (r->grad_support) TRY(fetch(d, &grad_support, r->grad_support));
+    if (r->grad_query) TRY(fetch(d, &grad_query, r->grad_query));
+    TRY(d->sync(d));
+done:
+    return st;
+}
+
+/* Scores that are not finite have one cause: features that are not. Looking only then keeps the check off the fast path. */
+static status explain(const centra_episode *e, const centra_result *r, size_t way)
+{
+    status st = OK;
+    bool finite = true;
+    const dtype type = precision_of(e);
+    for (size_t i = 0; r->scores && i < e->query_count * way && finite; i++)
+        finite = isfinite(type == DT_F32 ? (double)((const float *)r->scores)[i] : ((const double *)r->scores)[i]);
+    if (finite && r->loss) finite = isfinite(*r->loss);
+    if (finite && (r->scores || r->loss)) return OK;
+    TRY(all_finite("support", e->support, type, e->support_count, e->channels, e->support_locations));
+    TRY(all_finite("query", e->query, type, e->query_count, e->channels, e->query_locations));
+    if (!finite) st = fail(ST_NUMERIC, "the scores are not finite although all features are");
+done:
+    return st;
+}
+
+centra_status centra_head_score(centra_head *h, const centra_episode *e, const centra_result *r)
+{
+    status st = OK;
+    TRY(check(h, e, r));
+    TRY(labels_index(&h->labels, e));
+    st = run(h, e, r);
+    if (st == OK || st == ST_NUMERIC) {
+        const status cause = explain(e, r, h->labels.way);
+        if (cause != OK) st = cause;
+    }
+    if (st == OK)
+        for (size_t i = 0; r->labels && i < h->labels.way; i++) r->labels[i] = h->labels.classes[i];
+done:
+    return (centra_status)st;
+}

@@ -1,0 +1,58 @@
+/* session.c - opening and closing: threads, processor, device, tape. The only place that opens devices. */
+#include "api/session.h"
+#include "cpu/cpu.h"
+#include <stdlib.h>
+#include <string.h>
+
+static status open_threads(const centra_session_options *o, pool **out)
+{
+    if (o->parallel_for) return pool_new_hosted(o->parallel_for, o->parallel_host, o->threads ? o->threads : 1, out);
+    return pool_new(o->threads, out);
+}
+
+static status open_device(const centra_session_options *o, centra_session *s)
+{
+    status st = OK;
+    const struct kernels *k;
+    const char *name = o->device ? o->device : "cpu";
+    if (!strncmp(name, "cuda", 4))
+        return fail(ST_UNSUPPORTED, "device '%s' is not there: this build has no CUDA backend; use cpu", name);
+    if (strcmp(name, "cpu")) return fail(ST_USAGE, "there is no device '%s'; there is cpu", name);
+    TRY(kernels_choose(o->isa, &k));
+    TRY(cpu_open(s->threads, k, &s->dev));
+    s->isa = isa_name(k->isa);
+done:
+    return st;
+}
+
+centra_status centra_session_open(const centra_session_options *options, centra_session **out)
+{
+    status st = OK;
+    const centra_session_options standard = {0};
+    const centra_session_options *o = options ? options : &standard;
+    if (!out) return (centra_status)fail(ST_USAGE, "centra_session_open needs a place for the session");
+    centra_session *s = calloc(1, sizeof *s);
+    if (!s) return (centra_status)fail(ST_MEMORY, "no memory for a session");
+    TRY(open_threads(o, &s->threads));
+    TRY(open_device(o, s));
+    TRY(tape_new(s->dev, TAPE_INFERENCE, &s->tape));
+    *out = s;
+    s = NULL;
+done:
+    centra_session_close(s);
+    return (centra_status)st;
+}
+
+void centra_session_close(centra_session *s)
+{
+    if (!s) return;
+    tape_free(s->tape);
+    if (s->dev) s->dev->close(s->dev);
+    pool_free(s->threads);
+    free(s);
+}
+
+size_t centra_session_threads(const centra_session *s) { return pool_threads(s->threads); }
+const char *centra_session_isa(const centra_session *s) { return s->isa; }
+const char *centra_session_device(const centra_session *s) { return s->dev->name; }
+size_t centra_session_bytes(const centra_session *s) { return tape_bytes_held(s->tape); }

@@ -1,0 +1,30 @@
+/* session.h - what stands behind the handles of centra.h. */
+#ifndef API_SESSION_H
+#define API_SESSION_H
+#include "base/pool.h"
+#include "centra.h"
+#include "heads/head.h"
+#include "ops/tape.h"
+
+struct centra_session {
+    pool *threads;      /* owned */
+    struct device *dev; /* owned */
+    tape *tape;         /* owned */
+    const char *isa;
+};
+
+struct centra_head {
+    centra_session *session;
+    const struct head *head;
+    void *settings;               /* owned */
+    struct labels {               /* owned, grown on demand */
+        int64_t *classes;         /* [way] sorted distinct support labels */
+        int32_t *support, *query; /* labels as indices into classes */
+        size_t capacity, way;
+    } labels;
+};
+
+/* Sorts and indexes the labels of an episode into head->labels. */
+status labels_index(struct labels *l, const centra_episode *e);
+void labels_free(struct labels *l);
+#endif

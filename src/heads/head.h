@@ -1,0 +1,52 @@
+/* head.h - a head turns the features of an episode into class scores.
+ *
+ * Each head is one file and one line in heads.def. Settings, parameters and capabilities are data, so that the command
+ * line, help, man pages, docs tables, recipes and tests all walk this registry. */
+#ifndef HEADS_HEAD_H
+#define HEADS_HEAD_H
+#include "base/option.h"
+#include "ops/ops.h"
+
+/* An episode on the tape. Labels are class indices in order of the sorted distinct labels. */
+struct episode {
+    var *support;                 /* [ns, C, rs] */
+    const tensor *support_labels; /* i32 [ns] */
+    var *query;                   /* [nq, C, rq] */
+    const tensor *query_labels;   /* i32 [nq], or NULL: no loss */
+    size_t way;
+};
+
+enum { HEAD_CENTRALITY = 1 }; /* wants beyond the scores */
+
+struct head_result {
+    var *scores;                /* [nq, way] */
+    var *loss;                  /* scalar; NULL without labels */
+    var *pi_support, *pi_query; /* [nq, way*rs], [nq, rq]; NULL unless wanted and the head has them */
+};
+
+struct head_param {
+    const char *name; /* "head.scale" */
+    int rank;
+    size_t (*dim)(size_t channels, int axis);
+    double start, start_normal, start_uniform; /* constant + normal deviation or uniform half-width */
+};
+
+struct head {
+    const char *name, *title, *paper;
+    const struct option *options;
+    size_t settings_bytes;
+    void (*presets)(void *settings); /* after the defaults, for heads that share a table; NULL: none */
+    const struct head_param *params; /* ends with a NULL name; NULL: none */
+    bool probabilities;              /* scores are probabilities, else logits */
+    bool centrality;                 /* gives pi_support and pi_query */
+    bool pools;                      /* one vector a picture: accepts the centrality plug-in */
+    /* False after a failure, which the tape holds. */
+    bool (*forward)(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
+                    struct head_result *out);
+};
+
+/* All heads, sorted by name, NULL-terminated. */
+extern const struct head *const head_table[];
+/* ST_USAGE with a "did you mean" when there is none. */
+status head_find(const char *name, const struct head **out);
+#endif
