@@ -1,0 +1,102 @@
+/* bench_episode.c - an episode of normal random numbers for centra bench. */
+#include "app/bench.h"
+#include "app/library.h"
+#include "base/random.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUPPORT_STREAM = 1, QUERY_STREAM = 2, MOST_SIDE = 10000 };
+
+/* "5" or "5x7" */
+static status read_map(const char *s, size_t *height, size_t *width)
+{
+    char copy[32] = {0};
+    const char *second = copy;
+    char *cut;
+    int64_t h, w;
+    strncpy(copy, s, sizeof copy - 1);
+    if ((cut = strchr(copy, 'x'))) {
+        *cut = '\0';
+        second = cut + 1;
+    }
+    if (!integer_parse(copy, &h) || !integer_parse(second, &w) || h < 1 || w < 1 || h > MOST_SIDE || w > MOST_SIDE)
+        return fail(ST_USAGE, "--map is '%.60s', but must be a side or HxW, each between 1 and %d (default 5)", s,
+                    MOST_SIDE);
+    *height = (size_t)h;
+    *width = (size_t)w;
+    return OK;
+}
+
+static status make_features(const struct bench *b, size_t pictures, size_t locations, struct random r, const void **out)
+{
+    centra_precision precision = (centra_precision)b->precision;
+    void *data;
+    status st = array_take(pictures, (size_t)b->channels, locations, precision_bytes(precision), &data);
+    if (st != OK) return st;
+    for (size_t i = 0, n = pictures * (size_t)b->channels * locations; i < n; i++) {
+        double v = random_normal(&r);
+        if (precision == CENTRA_F64) ((double *)data)[i] = v;
+        else ((float *)data)[i] = (float)v;
+    }
+    *out = data;
+    return OK;
+}
+
+/* `each` pictures of class 0, then of class 1, ... */
+static status make_labels(size_t way, size_t each, const int64_t **out)
+{
+    void *data;
+    status st = array_take(way, each, 1, sizeof(int64_t), &data);
+    if (st != OK) return st;
+    for (size_t i = 0; i < way * each; i++) ((int64_t *)data)[i] = (int64_t)(i / each);
+    *out = data;
+    return OK;
+}
+
+static status take_results(const struct bench *b, struct bench_episode *out)
+{
+    const centra_episode *e = &out->episode;
+    size_t bytes = precision_bytes(e->precision);
+    status st = OK;
+    TRY(array_take(e->query_count, (size_t)b->way, 1, bytes, &out->result.scores));
+    if (!b->gradients) goto done;
+    out->result.loss = &out->loss;
+    TRY(array_take(e->support_count, e->channels, e->support_locations, bytes, &out->result.grad_support));
+    TRY(array_take(e->query_count, e->channels, e->query_locations, bytes, &out->result.grad_query));
+done:
+    return st;
+}
+
+status bench_episode_make(const struct bench *b, uint64_t seed, struct bench_episode *out)
+{
+    centra_episode *e = &out->episode;
+    size_t way = (size_t)b->way, locations;
+    status st = OK;
+    TRY(read_map(b->map, &out->height, &out->width));
+    locations = out->height * out->width;
+    *e = (centra_episode){.precision = (centra_precision)b->precision,
+                          .channels = (size_t)b->channels,
+                          .support_count = way * (size_t)b->shot,
+                          .support_locations = locations,
+                          .query_count = way * (size_t)b->queries,
+                          .query_locations = locations};
+    TRY(make_features(b, e->support_count, locations, (struct random){seed, SUPPORT_STREAM, 0}, &e->support));
+    TRY(make_features(b, e->query_count, locations, (struct random){seed, QUERY_STREAM, 0}, &e->query));
+    TRY(make_labels(way, (size_t)b->shot, &e->support_labels));
+    if (b->gradients) TRY(make_labels(way, (size_t)b->queries, &e->query_labels));
+    TRY(take_results(b, out));
+done:
+    return st;
+}
+
+void bench_episode_free(struct bench_episode *e)
+{
+    free((void *)e->episode.support);
+    free((void *)e->episode.query);
+    free((void *)e->episode.support_labels);
+    free((void *)e->episode.query_labels);
+    free(e->result.scores);
+    free(e->result.grad_support);
+    free(e->result.grad_query);
+    *e = (struct bench_episode){0};
+}

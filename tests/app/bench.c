@@ -1,0 +1,79 @@
+/* bench.c - centra bench and centra demo: the shape of what they say, never a time. */
+#include "base/arena.h"
+#include "base/json.h"
+#include "tests/app/program.h"
+#include "tests/test.h"
+
+static double real(const struct json *object, const char *key)
+{
+    const struct json *member = json_member(object, key);
+    return member ? member->real : NAN;
+}
+
+TEST(bench_json_has_every_field)
+{
+    static const char *const fields[] = {"head",    "options",   "way",       "shot",      "queries", "channels",
+                                         "height",  "width",     "precision", "gradients", "threads", "isa",
+                                         "repeats", "median_ms", "min_ms",    "p25_ms",    "p75_ms",  "gflop"};
+    struct ran r = program_run("", WORDS("bench", "heads", "--channels", "8", "--map", "2x3", "--way", "3", "--queries",
+                                         "2", "--repeats", "3", "--json", "--gradients", "--head.gamma", "40"));
+    arena *memory = arena_new(4096);
+    const struct json *object = NULL;
+    REQUIRE(memory);
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    EXPECT_OK(json_parse("bench", r.out, strlen(r.out), memory, &object));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!json_member(object, fields[i])) test_failed(__FILE__, __LINE__, "there is no \"%s\"", fields[i]);
+    EXPECT_NEAR(real(object, "gflop"), 3 * 2.0 * (6 * 6) * (3 * 6) * 8 / 1e9, 1e-15);
+    EXPECT_NEAR(real(json_member(object, "options"), "gamma"), 40, 0);
+    EXPECT(real(object, "min_ms") <= real(object, "p25_ms") && real(object, "p25_ms") <= real(object, "median_ms"));
+    EXPECT(real(object, "median_ms") <= real(object, "p75_ms"));
+    arena_free(memory);
+    ran_free(&r);
+}
+
+TEST(bench_wait_answers_each_line)
+{
+    struct ran r = program_run("go\n\nlast", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--wait"));
+    size_t lines = 0;
+    EXPECT_INT(r.status, 0);
+    for (const char *p = r.out; (p = strstr(p, "{\"ms\":")); p++) lines++;
+    EXPECT_INT(lines, 3);
+    ran_free(&r);
+}
+
+TEST(demo_fits_two_screens_and_is_plain_without_utf8)
+{
+    struct ran r = program_run("", WORDS("demo"));
+    size_t lines = 0;
+    EXPECT_INT(r.status, 0);
+    for (const char *p = r.out; *p; p++) {
+        lines += *p == '\n';
+        if ((unsigned char)*p >= 0x80) {
+            test_failed(__FILE__, __LINE__, "a character that is not ASCII in line %zu", lines + 1);
+            break;
+        }
+    }
+    EXPECT(lines > 20 && lines <= 48);
+    ran_free(&r);
+}
+
+TEST(demo_json_finds_the_patterns)
+{
+    struct ran r = program_run("", WORDS("demo", "--json"));
+    arena *memory = arena_new(4096);
+    const struct json *heads = NULL;
+    REQUIRE(memory);
+    EXPECT_INT(r.status, 0);
+    EXPECT_OK(json_parse("demo", r.out, strlen(r.out), memory, &heads));
+    REQUIRE(heads && heads->kind == JSON_ARRAY && heads->count == 2);
+    const struct json *first = json_member(heads->first, "predictions");
+    REQUIRE(first && first->first);
+    EXPECT_TEXT(json_member(heads->first, "head")->string, "mcl-katz");
+    EXPECT(real(heads->first, "accuracy") > 80);
+    EXPECT(real(first->first, "pattern_share_query") > 9.0 / 64);
+    EXPECT(real(first->first, "pattern_share_support") > 9.0 / 64);
+    arena_free(memory);
+    ran_free(&r);
+}

@@ -1,0 +1,22 @@
+/* interrupt.c - Ctrl-C ends the program with 130. */
+#include "tests/app/program.h"
+#include "tests/test.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+TEST(app_ends_with_130_after_an_interrupt)
+{
+    char answer[16];
+    int to = -1, from = -1, how = 0;
+    int child = program_start(&to, &from, WORDS("bench", "heads", "--channels", "8", "--map", "2", "--wait"));
+    REQUIRE(child > 0);
+    EXPECT(write(to, "\n", 1) == 1);
+    EXPECT(read(from, answer, sizeof answer) > 0); /* it answers: it runs, and is waiting for the next line */
+    EXPECT(kill(child, SIGINT) == 0);
+    EXPECT(waitpid(child, &how, 0) == child);
+    EXPECT(WIFEXITED(how));
+    EXPECT_INT(WEXITSTATUS(how), 130);
+    close(to);
+    close(from);
+}
