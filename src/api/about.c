@@ -34,8 +34,9 @@ size_t centra_head_count(void)
     return n;
 }
 
-static status head_at(size_t index, const struct head **out)
+static status head_at(size_t index, const void *to, const struct head **out)
 {
+    if (!to) return fail(ST_USAGE, "a place for the description is missing");
     if (index >= centra_head_count())
         return fail(ST_USAGE, "there is no head %zu; there are %zu", index, centra_head_count());
     *out = head_table[index];
@@ -46,7 +47,7 @@ centra_status centra_head_describe(size_t index, centra_head_info *out)
 {
     const struct head *h = NULL;
     status st = OK;
-    TRY(head_at(index, &h));
+    TRY(head_at(index, out, &h));
     *out = (centra_head_info){.name = h->name,
                               .title = h->title,
                               .paper = h->paper,
@@ -64,7 +65,7 @@ centra_status centra_head_option(size_t index, size_t option, centra_option_info
     const struct head *h = NULL;
     text standard = {0}, range = {0};
     status st = OK;
-    TRY(head_at(index, &h));
+    TRY(head_at(index, out, &h));
     if (option >= option_count(h->options)) {
         st = fail(ST_USAGE, "head %s has no option %zu; it has %zu", h->name, option, option_count(h->options));
         goto done;

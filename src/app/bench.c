@@ -1,7 +1,6 @@
 /* bench.c - centra bench heads: the time of one head on generated features.
  *
- * The features are normal random numbers: the time of a head does not depend on what they mean. bench_episode.c makes
- * them. With --wait a script decides when each run starts, so that two programs can be timed in turns. */
+ * bench_episode.c makes the features. With --wait a script decides when each run starts, so that two programs can be timed in turns. */
 #include "app/bench.h"
 #include "app/library.h"
 #include "app/terminal.h"
@@ -88,6 +87,7 @@ static void add_json(text *to, const struct call *c, const struct bench_episode 
                   {"channels", b->channels},
                   {"height", (int64_t)e->height},
                   {"width", (int64_t)e->width},
+                  {"kinds", b->kinds},
                   {"repeats", b->repeats},
                   {"threads", (int64_t)centra_session_threads(session)}};
     const struct {
@@ -181,6 +181,7 @@ static const struct option bench_options[] = {
     OPT_INT(struct bench, queries, "queries", 15, 1, 100000, "query pictures of each class"),
     OPT_INT(struct bench, channels, "channels", 640, 1, 1000000, "channels of the features"),
     OPT_TEXT(struct bench, map, "map", "5", "SIDE|HxW", "size of the feature maps"),
+    OPT_INT(struct bench, kinds, "kinds", 8, 0, 10000, "kinds of things that the locations show; 0: noise alone"),
     OPT_NAME(struct bench, precision, "precision", 0, precision_names, "precision to compute with"),
     OPT_INT(struct bench, repeats, "repeats", 20, 1, 1000000, "timed runs"),
     OPT_INT(struct bench, warmup, "warmup", 3, 0, 1000000, "runs before them that are not timed"),
@@ -194,7 +195,8 @@ static const char *const bench_details[] = {
     "With --wait the program makes its features and its warm-up runs, then reads standard input: for each line it does "
     "one timed run and answers with the line {\"ms\":1.234567}. It ends with its input. A script can thus time two "
     "programs in turns, each in one process.",
-    "With --json one object is written: head, options, way, shot, queries, channels, height, width, repeats, threads, "
+    "With --json one object is written: head, options, way, shot, queries, channels, height, width, kinds, repeats, "
+    "threads, "
     "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop.",
     NULL};
 

@@ -5,7 +5,7 @@
 
 struct bench {
     const char *head, *map;
-    int64_t way, shot, queries, channels, repeats, warmup;
+    int64_t way, shot, queries, channels, kinds, repeats, warmup;
     int precision; /* a centra_precision */
     bool gradients, wait;
 };

@@ -1,11 +1,14 @@
-/* bench_episode.c - an episode of normal random numbers for centra bench. */
+/* bench_episode.c - an episode for centra bench: each location shows one of a few kinds of things, plus noise.
+ *
+ * Solvers that iterate are as fast as the walk mixes. Pure noise mixes at once and would flatter them; kinds of things
+ * that find each other again and again, as on real pictures, mix slowly. */
 #include "app/bench.h"
 #include "app/library.h"
 #include "base/random.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUPPORT_STREAM = 1, QUERY_STREAM = 2, MOST_SIDE = 10000 };
+enum { SUPPORT_STREAM = 1, QUERY_STREAM = 2, KIND_STREAM = 3, MOST_SIDE = 10000 };
 
 /* "5" or "5x7" */
 static status read_map(const char *s, size_t *height, size_t *width)
@@ -27,16 +30,36 @@ static status read_map(const char *s, size_t *height, size_t *width)
     return OK;
 }
 
-static status make_features(const struct bench *b, size_t pictures, size_t locations, struct random r, const void **out)
+static void put(void *data, centra_precision precision, size_t i, double v)
+{
+    if (precision == CENTRA_F64) ((double *)data)[i] = v;
+    else ((float *)data)[i] = (float)v;
+}
+
+/* The kinds of things, [kinds, channels]; support and query share them. NULL without kinds. Free with free(). */
+static status make_kinds(const struct bench *b, uint64_t seed, double **out)
+{
+    struct random r = {seed, KIND_STREAM, 0};
+    void *data = NULL;
+    status st = b->kinds ? array_take((size_t)b->kinds, (size_t)b->channels, 1, sizeof(double), &data) : OK;
+    *out = data;
+    for (size_t i = 0; st == OK && i < (size_t)(b->kinds * b->channels); i++) (*out)[i] = random_normal(&r);
+    return st;
+}
+
+static status make_features(const struct bench *b, const double *kinds, size_t pictures, size_t locations,
+                            struct random r, const void **out)
 {
     centra_precision precision = (centra_precision)b->precision;
+    const size_t channels = (size_t)b->channels;
     void *data;
-    status st = array_take(pictures, (size_t)b->channels, locations, precision_bytes(precision), &data);
+    status st = array_take(pictures, channels, locations, precision_bytes(precision), &data);
     if (st != OK) return st;
-    for (size_t i = 0, n = pictures * (size_t)b->channels * locations; i < n; i++) {
-        double v = random_normal(&r);
-        if (precision == CENTRA_F64) ((double *)data)[i] = v;
-        else ((float *)data)[i] = (float)v;
+    for (size_t at = 0; at < pictures * locations; at++) {
+        const size_t n = at / locations, i = at % locations;
+        const double *kind = kinds ? kinds + random_below(&r, (uint64_t)b->kinds) * channels : NULL;
+        for (size_t c = 0; c < channels; c++)
+            put(data, precision, (n * channels + c) * locations + i, (kind ? kind[c] : 0) + random_normal(&r));
     }
     *out = data;
     return OK;
@@ -71,6 +94,7 @@ status bench_episode_make(const struct bench *b, uint64_t seed, struct bench_epi
 {
     centra_episode *e = &out->episode;
     size_t way = (size_t)b->way, locations;
+    double *kinds = NULL;
     status st = OK;
     TRY(read_map(b->map, &out->height, &out->width));
     locations = out->height * out->width;
@@ -80,12 +104,14 @@ status bench_episode_make(const struct bench *b, uint64_t seed, struct bench_epi
                           .support_locations = locations,
                           .query_count = way * (size_t)b->queries,
                           .query_locations = locations};
-    TRY(make_features(b, e->support_count, locations, (struct random){seed, SUPPORT_STREAM, 0}, &e->support));
-    TRY(make_features(b, e->query_count, locations, (struct random){seed, QUERY_STREAM, 0}, &e->query));
+    TRY(make_kinds(b, seed, &kinds));
+    TRY(make_features(b, kinds, e->support_count, locations, (struct random){seed, SUPPORT_STREAM, 0}, &e->support));
+    TRY(make_features(b, kinds, e->query_count, locations, (struct random){seed, QUERY_STREAM, 0}, &e->query));
     TRY(make_labels(way, (size_t)b->shot, &e->support_labels));
     if (b->gradients) TRY(make_labels(way, (size_t)b->queries, &e->query_labels));
     TRY(take_results(b, out));
 done:
+    free(kinds);
     return st;
 }
 

@@ -63,7 +63,8 @@ struct walk_vars {
     var *prob, *log_prob;       /* [nq, way] */
     var *pi_support, *pi_query; /* [nq, way*rs], [nq, rq] */
 };
-/* Every output is computed on demand: `want` is a mask of WALK_* below. False after a failure. */
+/* Every output is computed on demand: `want` is a mask of WALK_* below. False after a failure. A gradient through
+ * log_prob treats masses below 1e-30 as that; walk_nll has no such limit. */
 enum { WALK_PROB = 1, WALK_LOG_PROB = 2, WALK_PI_SUPPORT = 4, WALK_PI_QUERY = 8 };
 bool op_walk(tape *t, var *proto, var *query, const struct walk *w, unsigned want, struct walk_vars *out);
 /* Mean negative log likelihood, its derivative made in the same sweep. Outputs of `out` are values only. */

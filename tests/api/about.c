@@ -41,6 +41,8 @@ TEST(heads_are_listed_in_order_with_their_options)
     centra_head_info h;
     EXPECT_STATUS((status)centra_head_describe(n, &h), ST_USAGE);
     EXPECT(strstr(centra_message(), "there is no head"));
+    EXPECT_STATUS((status)centra_head_describe(0, NULL), ST_USAGE);
+    EXPECT_STATUS((status)centra_head_option(0, 0, NULL), ST_USAGE);
 }
 
 static void find_head(const char *name, size_t *index)

@@ -7,12 +7,12 @@
  * and pi(S) = A^T w. These hold for any rq and rs; methods.md writes them for rq = rs.
  *
  * Files: walk.c (the episode: preparation, rounds of queries), walk_query.c (one query forward), walk_solve.c (w, fast),
- * walk_exact.c (w by the paper's slower forms), walk_degenerate.c (w where it is not unique), walk_backward.c (the derivative). */
+ * walk_krylov.c (w where the walk mixes slowly), walk_exact.c (w by the paper's slower forms), walk_degenerate.c (w where it is not unique), walk_backward.c (the derivative). */
 #ifndef CPU_PRIMS_WALK_H
 #define CPU_PRIMS_WALK_H
 #include "cpu/prims/prim.h"
 
-enum { WALK_TILED = 16 };
+enum { WALK_TILED = 16, WALK_KRYLOV_STEPS = 40 };
 
 /* Hands out pieces of one block of memory; with `at` NULL it only adds up how much will be needed. */
 struct cursor {
@@ -60,6 +60,7 @@ struct R(walk_query) {                               /* one query's working memo
     real *pi_support;                                /* [m] */
     real *row_a, *row_b, *row_c;                     /* [rq] temporaries */
     real *column_a, *column_b, *column_c, *column_d; /* [m] temporaries */
+    real *basis;                                     /* [WALK_KRYLOV_STEPS + 1, rq] */
     real *g;             /* [rq, rq] the matrix of the direct solvers, then its LU factors */
     int *pivot;          /* [rq] */
     real *panels;        /* A packed for B A^T */
@@ -83,6 +84,13 @@ status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q);
 status R(walk_solve_deflated)(const struct R(walk) *w, struct R(walk_query) *q);
 status R(walk_solve_adjoint)(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x);
 void R(walk_two_steps)(const struct R(walk) *w, struct R(walk_query) *q); /* g = B A^T */
+
+/* One walk there and back: y = B A^T x, and its transpose, y = A B^T x. x and y may be the same. */
+void R(walk_there_and_back)(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y);
+void R(walk_back_and_there)(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y);
+
+/* walk_krylov.c: improves x until G x = b, or G^T x = b; false when that takes too many steps */
+bool R(walk_krylov)(const struct R(walk) *w, struct R(walk_query) *q, bool transposed, const real *b, real *x);
 
 /* walk_degenerate.c: the same where the matrix is singular; `transposed` is the adjoint */
 size_t R(walk_degenerate_count)(const struct R(walk) *w);

@@ -15,6 +15,7 @@ void R(walk_query_layout)(const struct R(walk) *w, struct cursor *c, struct R(wa
     real **columns[] = {&q->column_max, &q->column_inverse, &q->pi_support, &q->column_a,
                         &q->column_b,   &q->column_c,       &q->column_d};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) *columns[i] = cursor_reals(c, m);
+    q->basis = cursor_reals(c, (WALK_KRYLOV_STEPS + 1) * rq);
     q->g = cursor_reals(c, rq * rq);
     q->pivot = cursor_take(c, rq, sizeof(int));
     q->panels = cursor_reals(c, w->m * (rq + w->k->gemm_width));
@@ -51,6 +52,9 @@ double R(walk_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size
     return mass;
 }
 
+/* A weight that is 0 in this precision counts as this: its inverse must still be a number. */
+static const double LEAST_WEIGHT = sizeof(real) == sizeof(float) ? 1e-30 : 1e-300;
+
 /* ln of a class's mass straight from the similarities, for masses too small to be represented:
  * ln sum_q w[q] sum_{j in class} exp(gamma (phi - row_max)) / row_sum, by logarithms of sums of exponentials. */
 static double log_mass_far(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index)
@@ -58,7 +62,7 @@ static double log_mass_far(const struct R(walk) *w, const struct R(walk_query) *
     double top = -INFINITY, sum = 0;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < w->rq; i++) {
-            const double outer = log(fmax((double)q->w[i], 1e-300)) + log((double)q->row_inverse[i]);
+            const double outer = log(fmax((double)q->w[i], LEAST_WEIGHT)) + log((double)q->row_inverse[i]);
             const real *row = q->phi + i * w->step + class_index * w->rs;
             for (size_t j = 0; j < w->rs; j++) {
                 const double e = outer + w->args->gamma * ((double)row[j] - (double)q->row_max[i]);

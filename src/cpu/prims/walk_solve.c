@@ -2,15 +2,15 @@
  *
  * Iterating costs two matrix-vector products a step and shrinks the error by a^2 lambda2 each (lambda2: the second
  * eigenvalue of B A^T), so a = 0.5 needs about ten steps whatever the features. The direct way forms G = I - a^2 B A^T +
- * (a^2/rq) 1 1^T, whose last term uses that the weights sum to 1 and keeps G well conditioned up to a = 1. `auto`
- * iterates while that promises to be cheaper and falls back on G. Measurements: docs/performance.md. A walk without a
- * unique stationary distribution goes to walk_degenerate.c. */
+ * (a^2/rq) 1 1^T, whose last term uses that the weights sum to 1 and keeps G well conditioned up to a = 1. `auto` iterates
+ * while that promises to arrive soon; if not, it goes on with GMRES on large maps (walk_krylov.c) or with LU factors of
+ * G on small ones. docs/performance.md has the measurements. A walk without a unique stationary distribution goes to
+ * walk_degenerate.c. */
 #include "cpu/prims/lu.h"
 #include "cpu/prims/walk.h"
 #include <math.h>
 
-/* One walk there and back: y = B A^T x, leaving A^T x in column_a. x and y may be the same. */
-static void there_and_back(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y)
+void R(walk_there_and_back)(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y)
 {
     w->k->mul(x, q->row_inverse, q->row_b, w->rq);
     w->k->columns_dot(q->ea, w->step, w->rq, w->m, q->row_b, q->column_a);
@@ -18,8 +18,7 @@ static void there_and_back(const struct R(walk) *w, struct R(walk_query) *q, con
     w->k->rows_dot(q->eb, w->step, w->rq, w->m, q->column_a, y);
 }
 
-/* y = A B^T x */
-static void back_and_there(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y)
+void R(walk_back_and_there)(const struct R(walk) *w, struct R(walk_query) *q, const real *x, real *y)
 {
     w->k->columns_dot(q->eb, w->step, w->rq, w->m, x, q->column_a);
     w->k->mul(q->column_a, q->column_inverse, q->column_a, w->m);
@@ -27,8 +26,15 @@ static void back_and_there(const struct R(walk) *w, struct R(walk_query) *q, con
     w->k->mul(y, q->row_inverse, y, w->rq);
 }
 
-/* How many steps cost as much as forming and factoring G: about rq / 2 (docs/performance.md has the crossover). */
-static size_t step_budget(const struct R(walk) *w) { return w->args->solver == WALK_ITERATE ? 100000 : 8 + w->rq / 2; }
+/* From this many query features on, a few dozen steps of GMRES cost less than forming and factoring G. */
+enum { KRYLOV_FROM = 40 };
+
+/* How many plain steps may be tried before the other ways are cheaper. */
+static size_t step_budget(const struct R(walk) *w)
+{
+    if (w->args->solver == WALK_ITERATE) return 100000;
+    return w->rq < KRYLOV_FROM ? 4 + w->rq / 2 : 20;
+}
 
 /* Follows the changes from step to step: when to stop, and when to give up. */
 struct progress {
@@ -61,7 +67,7 @@ static bool iterate(const struct R(walk) *w, struct R(walk_query) *q)
     for (size_t i = 0; i < w->rq; i++) q->w[i] = q->first[i];
     while (v == GO_ON) {
         double change = 0;
-        there_and_back(w, q, q->w, q->row_a);
+        R(walk_there_and_back)(w, q, q->w, q->row_a);
         for (size_t i = 0; i < w->rq; i++) {
             const real next = w->a2 * q->row_a[i] + (1 - w->a2) * q->first[i];
             change += fabs((double)(next - q->w[i]));
@@ -82,7 +88,7 @@ static bool iterate_adjoint(const struct R(walk) *w, struct R(walk_query) *q, co
         double change = 0, sum = 0, size = 0;
         for (size_t i = 0; i < w->rq; i++) sum += (double)x[i];
         const real mean = (real)(sum / (double)w->rq);
-        back_and_there(w, q, x, q->row_b);
+        R(walk_back_and_there)(w, q, x, q->row_b);
         for (size_t i = 0; i < w->rq; i++) {
             const real next = w->a2 * (q->row_b[i] - mean) + u[i];
             change += fabs((double)(next - x[i]));
@@ -140,6 +146,14 @@ status R(walk_solve_deflated)(const struct R(walk) *w, struct R(walk_query) *q)
     return OK;
 }
 
+/* Goes on from where the iteration stopped. */
+static bool krylov(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    if (w->rq < KRYLOV_FROM) return false;
+    for (size_t i = 0; i < w->rq; i++) q->row_c[i] = (1 - w->a2) * q->first[i] + w->a2 / (real)w->rq;
+    return R(walk_krylov)(w, q, false, q->row_c, q->w);
+}
+
 /* The same without the term that keeps it well conditioned; the weights are then scaled to sum 1. */
 static status reduced(const struct R(walk) *w, struct R(walk_query) *q)
 {
@@ -161,7 +175,7 @@ status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q)
     switch (w->args->solver) {
     case WALK_AUTO:
     case WALK_ITERATE:
-        if (!iterate(w, q)) return R(walk_solve_deflated)(w, q);
+        if (!iterate(w, q) && !krylov(w, q)) return R(walk_solve_deflated)(w, q);
         normalise(w, q);
         return OK;
     case WALK_DEFLATED: return R(walk_solve_deflated)(w, q);
@@ -174,6 +188,7 @@ status R(walk_solve_adjoint)(const struct R(walk) *w, struct R(walk_query) *q, c
 {
     if (!q->factored) {
         if (iterate_adjoint(w, q, u, x)) return OK;
+        if (w->rq >= KRYLOV_FROM && R(walk_krylov)(w, q, true, u, x)) return OK;
         if (!factor_deflated(w, q)) return R(walk_solve_degenerate)(w, q, true, u, x);
     }
     for (size_t i = 0; i < w->rq; i++) x[i] = u[i];

@@ -82,15 +82,19 @@ typedef void (*tile_function)(const struct product *g, const real *a, const real
 
 TILE(1)
 TILE(2)
-TILE(3) TILE(4) TILE(5) TILE(6)
+TILE(3)
+TILE(4)
+TILE(5)
+TILE(6)
 #if defined(__AVX512F__)
-    TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
+TILE(7)
+TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
 #endif
 
-        static const tile_function tiles[ROWS][2] = {
-            PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
+    static const tile_function tiles[ROWS][2] = {
+        PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
 #if defined(__AVX512F__)
-            PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
+        PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
 #endif
 };
 
