@@ -1,8 +1,9 @@
 """duel.py - two programs timed in turns.
 
-Each is one process that does a timed run for every line it reads and answers {"ms": ...}. In its turn a program runs
-twice and the second time counts: the first brings back its threads and caches after the other's turn. A pause follows,
-because idle worker threads (those of OpenBLAS for some 30 ms) still spin after a run and would slow the other.
+Each is one process that does as many timed runs as the line it reads says and answers {"ms": [...]}. In its turn a program
+runs several times in a row, as it would in a loop, and the median of all but the first counts: the first brings back its
+threads and caches after the other's turn. A pause follows, because idle worker threads (those of OpenBLAS for some 30
+ms) still spin after a run and would slow the other.
 """
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import time
 from typing import Any, Optional
 
 PAUSE_S = 0.06
+TURN_MS = 60.0  # about how long a turn lasts: from 3 to 30 runs
 
 
 class Contender:
@@ -21,6 +23,7 @@ class Contender:
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.command = command
+        self.runs = 0
         self.process = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
@@ -30,22 +33,23 @@ class Contender:
     def __exit__(self, *_: object) -> None:
         self.process.communicate()
 
-    def run(self) -> float:
-        """milliseconds of one run"""
+    def run(self, times: int) -> list[float]:
+        """milliseconds of each of so many runs in a row"""
         assert self.process.stdin and self.process.stdout
         try:
-            self.process.stdin.write("\n")
+            self.process.stdin.write(f"{times}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass  # the missing answer says it
         answer = self.process.stdout.readline()
         if not answer:
             raise RuntimeError(f"'{' '.join(self.command)}' ended without an answer")
-        return float(json.loads(answer)["ms"])
+        return [float(ms) for ms in json.loads(answer)["ms"]]
 
     def turn(self) -> float:
-        self.run()
-        ms = self.run()
+        if not self.runs:
+            self.runs = max(3, min(30, round(TURN_MS / min(self.run(2)))))
+        ms = statistics.median(self.run(self.runs)[1:])
         time.sleep(PAUSE_S)
         return ms
 
@@ -55,7 +59,7 @@ def alternate(ours: Contender, theirs: Contender, rounds: int, budget_s: float) 
     ours_ms, theirs_ms = [], []
     ours.turn()
     slow = theirs.turn()
-    rounds = max(min(rounds, 3), min(rounds, int(budget_s * 1e3 / (2 * slow))))
+    rounds = max(min(rounds, 3), min(rounds, int(budget_s * 1e3 / (theirs.runs * slow))))
     for i in range(rounds):
         if i % 2:
             theirs_ms.append(theirs.turn())

@@ -1,7 +1,7 @@
 """rival_torch.py - PyTorch's side of heads.py, in a process of its own.
 
 It reads the features of an episode from a folder and then does one of these:
-  --wait          for each line on standard input one timed run, answered with {"ms": 1.234567}
+  --wait          for each line on standard input as many timed runs as it says, answered with {"ms": [1.234567, ...]}
   --calibrate N   says which variant of the form is fastest by the best of up to N runs, as JSON
   --save DIR      writes scores.npy, with --gradients also grad_support.npy and grad_query.npy
   --about         says what this PyTorch is and which BLAS it has loaded, as JSON (needs no features)
@@ -119,8 +119,8 @@ def answer_lines(run: Run) -> None:
         run()
     gc.collect()
     gc.disable()
-    for _ in sys.stdin:
-        print(json.dumps({"ms": time_once(run)}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps({"ms": [time_once(run) for _ in range(int(line))]}), flush=True)
 
 
 def parse() -> argparse.Namespace:

@@ -1,6 +1,7 @@
 /* bench.c - centra bench heads: the time of one head on generated features.
  *
- * bench_episode.c makes the features. With --wait a script decides when each run starts, so that two programs can be timed in turns. */
+ * bench_episode.c makes the features. With --wait a script decides when runs start, so that
+ * two programs can be timed in turns. */
 #include "app/bench.h"
 #include "app/library.h"
 #include "app/terminal.h"
@@ -8,6 +9,7 @@
 #include "base/json.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static status time_once(centra_head *head, const struct bench_episode *e, double *ms)
 {
@@ -17,20 +19,27 @@ static status time_once(centra_head *head, const struct bench_episode *e, double
     return st;
 }
 
-static bool read_line(void)
+enum { MOST_RUNS = 10000 };
+
+/* How many runs the next line asks for: its number, or 1. 0 at the end of the input. */
+static size_t read_runs(void)
 {
-    int byte, seen = 0;
-    while ((byte = getchar()) != EOF && byte != '\n') seen = 1;
-    return byte == '\n' || seen;
+    char line[32];
+    int64_t runs;
+    if (!fgets(line, sizeof line, stdin)) return 0;
+    line[strcspn(line, "\n")] = '\0';
+    return integer_parse(line, &runs) && runs >= 1 && runs <= MOST_RUNS ? (size_t)runs : 1;
 }
 
 static status answer_lines(centra_head *head, const struct bench_episode *e)
 {
-    double ms;
+    double ms[MOST_RUNS];
     status st = OK;
-    while (st == OK && read_line()) {
-        st = time_once(head, e, &ms);
-        if (st == OK) printf("{\"ms\":%.6f}\n", ms);
+    size_t runs;
+    while (st == OK && (runs = read_runs())) {
+        for (size_t i = 0; i < runs && st == OK; i++) st = time_once(head, e, ms + i);
+        for (size_t i = 0; i < runs && st == OK; i++) printf("%s%.6f", i ? "," : "{\"ms\":[", ms[i]);
+        if (st == OK) printf("]}\n");
         fflush(stdout);
     }
     return st;
@@ -186,15 +195,15 @@ static const struct option bench_options[] = {
     OPT_INT(struct bench, repeats, "repeats", 20, 1, 1000000, "timed runs"),
     OPT_INT(struct bench, warmup, "warmup", 3, 0, 1000000, "runs before them that are not timed"),
     OPT_FLAG(struct bench, gradients, "gradients", "time loss and gradients too"),
-    OPT_FLAG(struct bench, wait, "wait", "time one run for each line on standard input"),
+    OPT_FLAG(struct bench, wait, "wait", "time runs as lines on standard input ask for them"),
     OPT_END};
 
 static const char *const bench_details[] = {
     "Times one head on generated features and says the median, minimum and quartiles, and the rate at which the "
     "similarities alone would have been computed in that time.",
     "With --wait the program makes its features and its warm-up runs, then reads standard input: for each line it does "
-    "one timed run and answers with the line {\"ms\":1.234567}. It ends with its input. A script can thus time two "
-    "programs in turns, each in one process.",
+    "as many timed runs as the line says, or one, and answers with the line {\"ms\":[1.234567,...]}. It ends with its "
+    "input. A script can thus time two programs in turns, each in one process.",
     "With --json one object is written: head, options, way, shot, queries, channels, height, width, kinds, repeats, "
     "threads, "
     "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop.",

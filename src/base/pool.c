@@ -3,7 +3,8 @@
  * All that the threads must agree on is one atomic word, `gate`: the number of the run, whether it is open, and how
  * many workers are inside. A worker enters by raising the count while the run is open, so it can never touch a run that
  * is over; the caller closes the gate when no piece is left and waits until the count is 0. A worker that wakes up late
- * finds the gate closed and nobody waits for it. Idle workers watch the gate for some microseconds, then sleep. A
+ * finds the gate closed and nobody waits for it. Idle workers watch the gate for a millisecond, then sleep:
+ * waking a sleeping core can take longer than that. A
  * second calling thread waits for its turn. Two pools must not call each other from their pieces: each could be waiting
  * for its turn with the other. */
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 256, SPIN_NS = 30000 };
+enum { MAX_THREADS = 256, SPIN_NS = 1000000 };
 
 /* The gate: bits 0..15 workers inside, bit 16 open, bit 17 the caller sleeps until the count is 0, from bit 18 the
  * number of the run. */

@@ -35,11 +35,16 @@ TEST(bench_json_has_every_field)
 
 TEST(bench_wait_answers_each_line)
 {
-    struct ran r = program_run("go\n\nlast", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--wait"));
+    struct ran r = program_run("go\n\n3", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--wait"));
     size_t lines = 0;
     EXPECT_INT(r.status, 0);
     for (const char *p = r.out; (p = strstr(p, "{\"ms\":")); p++) lines++;
     EXPECT_INT(lines, 3);
+    const char *last = strrchr(r.out, '[');
+    REQUIRE(last);
+    size_t commas = 0;
+    for (const char *p = last; *p; p++) commas += *p == ',';
+    EXPECT_INT(commas, 2); /* three runs */
     ran_free(&r);
 }
 

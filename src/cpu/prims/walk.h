@@ -60,6 +60,7 @@ struct R(walk_query) {                               /* one query's working memo
     real *pi_support;                                /* [m] */
     real *row_a, *row_b, *row_c;                     /* [rq] temporaries */
     real *column_a, *column_b, *column_c, *column_d; /* [m] temporaries */
+    real *before;                                    /* [rq] the step before, in the iteration */
     real *basis;                                     /* [WALK_KRYLOV_STEPS + 1, rq] */
     real *g;             /* [rq, rq] the matrix of the direct solvers, then its LU factors */
     int *pivot;          /* [rq] */

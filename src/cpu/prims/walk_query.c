@@ -10,7 +10,8 @@ void R(walk_query_layout)(const struct R(walk) *w, struct cursor *c, struct R(wa
     q->phi = w->differentiates ? NULL : cursor_reals(c, matrix); /* else it lies in the round's d phi */
     q->ea = cursor_reals(c, matrix);
     q->eb = w->walks_back ? cursor_reals(c, matrix) : NULL;
-    real **rows[] = {&q->inverse, &q->row_max, &q->row_inverse, &q->first, &q->w, &q->row_a, &q->row_b, &q->row_c};
+    real **rows[] = {&q->inverse, &q->row_max, &q->row_inverse, &q->first, &q->w,
+                     &q->row_a,   &q->before,  &q->row_b,       &q->row_c};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) *rows[i] = cursor_reals(c, rq);
     real **columns[] = {&q->column_max, &q->column_inverse, &q->pi_support, &q->column_a,
                         &q->column_b,   &q->column_c,       &q->column_d};
@@ -52,8 +53,8 @@ double R(walk_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size
     return mass;
 }
 
-/* A weight that is 0 in this precision counts as this: its inverse must still be a number. */
-static const double LEAST_WEIGHT = sizeof(real) == sizeof(float) ? 1e-30 : 1e-300;
+/* A weight that is 0 in this precision counts as this: products with its inverse must stay numbers. */
+static const double LEAST_WEIGHT = sizeof(real) == sizeof(float) ? 1e-30 : 1e-100;
 
 /* ln of a class's mass straight from the similarities, for masses too small to be represented:
  * ln sum_q w[q] sum_{j in class} exp(gamma (phi - row_max)) / row_sum, by logarithms of sums of exponentials. */

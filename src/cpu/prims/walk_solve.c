@@ -38,7 +38,7 @@ static size_t step_budget(const struct R(walk) *w)
 
 /* Follows the changes from step to step: when to stop, and when to give up. */
 struct progress {
-    double change; /* sum of absolute changes of the last step */
+    double change, ratio; /* sum of absolute changes of the last step, and that over the one before */
     size_t steps, budget, stalled;
 };
 enum verdict { GO_ON, ARRIVED, TOO_SLOW };
@@ -46,11 +46,13 @@ enum verdict { GO_ON, ARRIVED, TOO_SLOW };
 /* `scale` is the sum of absolute values, against which rounding is measured. */
 static enum verdict judge(struct progress *p, double change, double scale)
 {
-    const double rounding = (double)REAL_EPSILON * scale, rate = p->steps ? change / p->change : 0.5;
+    const double rounding = (double)REAL_EPSILON * scale, ratio = p->steps ? change / p->change : 0.5;
+    const double rate = fmax(ratio, p->ratio); /* one good step may be luck */
     p->change = change;
+    p->ratio = ratio;
     p->steps++;
     if (!(change > 0) || !(change < INFINITY)) return ARRIVED; /* NaN features: the answer is NaN */
-    if (p->steps < 2) return GO_ON;
+    if (p->steps < 3) return GO_ON;
     if (rate < 1 && change * rate / (1 - rate) <= 0.5 * rounding) return ARRIVED;
     p->stalled = rate > 0.98 && change <= 16 * rounding ? p->stalled + 1 : 0;
     if (p->stalled >= 3) return ARRIVED; /* nothing but rounding is left */
@@ -60,20 +62,55 @@ static enum verdict judge(struct progress *p, double change, double scale)
     return log(rounding / change) / log(rate) > (double)(p->budget - p->steps) + 4 ? TOO_SLOW : GO_ON;
 }
 
+/* Chebyshev's semi-iteration for x = M x + b with the eigenvalues of M between 0 and `most` (Golub and Varga 1961): each step
+ * goes beyond the plain one and leans on the step before. For a = 0.5 it needs 7 steps where the plain one needs 12. M
+ * is not symmetric, so eigenvalues may lie a little off; the change from step to step shows whether it arrives. When
+ * `most` is near 1 the walk usually mixes faster than that and plain steps are as good. */
+struct momentum {
+    double beyond, sigma2, lean;
+};
+static const double MOST_FOR_MOMENTUM = 0.5;
+
+static struct momentum momentum_start(double most)
+{
+    if (most > MOST_FOR_MOMENTUM) return (struct momentum){1, 0, 1};
+    const double sigma = most / (2 - most);
+    return (struct momentum){2 / (2 - most), sigma * sigma, 1};
+}
+
+/* Moves x on, where `plain` is M x + b and `before` the x of the step before; returns the sum of absolute changes. */
+static double momentum_step(struct momentum *m, size_t step, size_t n, const real *plain, real *before, real *x,
+                            double *size)
+{
+    double change = 0;
+    if (step == 1) m->lean = 1 / (1 - m->sigma2 / 2);
+    else if (step > 1) m->lean = 1 / (1 - m->sigma2 * m->lean / 4);
+    *size = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double old = (double)x[i], last = step ? (double)before[i] : 0;
+        const double further = m->beyond * (double)plain[i] + (1 - m->beyond) * old;
+        const real next = (real)(m->lean * further + (1 - m->lean) * last);
+        change += fabs((double)next - old);
+        *size += fabs((double)next);
+        before[i] = x[i];
+        x[i] = next;
+    }
+    return change;
+}
+
+/* w = a^2 B A^T w + (1 - a^2) first */
 static bool iterate(const struct R(walk) *w, struct R(walk_query) *q)
 {
     struct progress p = {.budget = step_budget(w)};
+    struct momentum m = momentum_start((double)w->a2);
     enum verdict v = GO_ON;
     for (size_t i = 0; i < w->rq; i++) q->w[i] = q->first[i];
-    while (v == GO_ON) {
-        double change = 0;
+    for (size_t step = 0; v == GO_ON; step++) {
+        double size;
         R(walk_there_and_back)(w, q, q->w, q->row_a);
-        for (size_t i = 0; i < w->rq; i++) {
-            const real next = w->a2 * q->row_a[i] + (1 - w->a2) * q->first[i];
-            change += fabs((double)(next - q->w[i]));
-            q->w[i] = next;
-        }
-        v = judge(&p, change, 1);
+        for (size_t i = 0; i < w->rq; i++) q->row_a[i] = w->a2 * q->row_a[i] + (1 - w->a2) * q->first[i];
+        const double change = momentum_step(&m, step, w->rq, q->row_a, q->before, q->w, &size);
+        v = judge(&p, change, size);
     }
     return v == ARRIVED;
 }
@@ -82,19 +119,16 @@ static bool iterate(const struct R(walk) *w, struct R(walk_query) *q)
 static bool iterate_adjoint(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x)
 {
     struct progress p = {.budget = step_budget(w)};
+    struct momentum m = momentum_start((double)w->a2);
     enum verdict v = GO_ON;
     for (size_t i = 0; i < w->rq; i++) x[i] = u[i];
-    while (v == GO_ON) {
-        double change = 0, sum = 0, size = 0;
+    for (size_t step = 0; v == GO_ON; step++) {
+        double sum = 0, size;
         for (size_t i = 0; i < w->rq; i++) sum += (double)x[i];
         const real mean = (real)(sum / (double)w->rq);
         R(walk_back_and_there)(w, q, x, q->row_b);
-        for (size_t i = 0; i < w->rq; i++) {
-            const real next = w->a2 * (q->row_b[i] - mean) + u[i];
-            change += fabs((double)(next - x[i]));
-            size += fabs((double)next);
-            x[i] = next;
-        }
+        for (size_t i = 0; i < w->rq; i++) q->row_b[i] = w->a2 * (q->row_b[i] - mean) + u[i];
+        const double change = momentum_step(&m, step, w->rq, q->row_b, q->before, x, &size);
         v = judge(&p, change, size);
     }
     return v == ARRIVED;
@@ -122,13 +156,6 @@ static size_t factor(const struct R(walk) *w, struct R(walk_query) *q, real a2, 
     return R(lu_factor)(w->k, w->rq, q->g, w->rq, q->pivot, fmax(1e-12, 16 * (double)REAL_EPSILON));
 }
 
-static void normalise(const struct R(walk) *w, struct R(walk_query) *q)
-{
-    double sum = 0;
-    for (size_t i = 0; i < w->rq; i++) sum += (double)q->w[i];
-    for (size_t i = 0; i < w->rq; i++) q->w[i] = (real)((double)q->w[i] / sum);
-}
-
 /* G's factors, or false where it is singular: with a = 1 and a walk that falls apart into closed sets the stationary
  * distribution is not unique. */
 static bool factor_deflated(const struct R(walk) *w, struct R(walk_query) *q)
@@ -142,7 +169,6 @@ status R(walk_solve_deflated)(const struct R(walk) *w, struct R(walk_query) *q)
     if (!factor_deflated(w, q)) return R(walk_solve_degenerate)(w, q, false, q->first, q->w);
     for (size_t i = 0; i < w->rq; i++) q->w[i] = (1 - w->a2) * q->first[i] + w->a2 / (real)w->rq;
     R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, false, q->w);
-    normalise(w, q);
     return OK;
 }
 
@@ -162,26 +188,39 @@ static status reduced(const struct R(walk) *w, struct R(walk_query) *q)
         return fail(ST_NUMERIC, "the reduced system of query %zu is singular; use the deflated solver", q->n);
     for (size_t i = 0; i < w->rq; i++) q->w[i] = q->first[i];
     R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, false, q->w);
-    normalise(w, q);
     return OK;
 }
 
-status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q)
+/* Weights are positive and sum to 1; rounding may have left a small one below 0. */
+static void normalise(const struct R(walk) *w, struct R(walk_query) *q)
 {
-    if (w->alpha == 0) {
-        for (size_t i = 0; i < w->rq; i++) q->w[i] = (real)(1.0 / (double)w->rq);
-        return OK;
+    double sum = 0;
+    for (size_t i = 0; i < w->rq; i++) {
+        if (q->w[i] < 0) q->w[i] = 0;
+        sum += (double)q->w[i];
     }
+    for (size_t i = 0; i < w->rq; i++) q->w[i] = (real)((double)q->w[i] / sum);
+}
+
+static status solve(const struct R(walk) *w, struct R(walk_query) *q)
+{
     switch (w->args->solver) {
     case WALK_AUTO:
-    case WALK_ITERATE:
-        if (!iterate(w, q) && !krylov(w, q)) return R(walk_solve_deflated)(w, q);
-        normalise(w, q);
-        return OK;
+    case WALK_ITERATE: return iterate(w, q) || krylov(w, q) ? OK : R(walk_solve_deflated)(w, q);
     case WALK_DEFLATED: return R(walk_solve_deflated)(w, q);
     case WALK_REDUCED: return reduced(w, q);
     default: return R(walk_solve_slow)(w, q);
     }
+}
+
+status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q)
+{
+    status st = OK;
+    if (w->alpha > 0) st = solve(w, q);
+    else
+        for (size_t i = 0; i < w->rq; i++) q->w[i] = 1;
+    if (st == OK) normalise(w, q);
+    return st;
 }
 
 status R(walk_solve_adjoint)(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x)

@@ -53,21 +53,31 @@ void K(rows_dot)(const real *e, size_t e_row, size_t rows, size_t columns, const
     for (; i < rows; i++) K(dot)(e + i * e_row, v, columns, y + i);
 }
 
+/* The squares of one vector of columns, summed over k: four sums at a time hide the latency of the additions. */
+static inline vec squares(const real *x, size_t x_row, size_t k, size_t lanes)
+{
+    vec s0 = vec_set(0), s1 = s0, s2 = s0, s3 = s0;
+    size_t p = 0;
+    for (; p + 4 <= k; p += 4, x += 4 * x_row) {
+        const vec a = vec_load_some(x, lanes), b = vec_load_some(x + x_row, lanes);
+        const vec c = vec_load_some(x + 2 * x_row, lanes), d = vec_load_some(x + 3 * x_row, lanes);
+        s0 = vec_fma(a, a, s0);
+        s1 = vec_fma(b, b, s1);
+        s2 = vec_fma(c, c, s2);
+        s3 = vec_fma(d, d, s3);
+    }
+    for (; p < k; p++, x += x_row) {
+        const vec a = vec_load_some(x, lanes);
+        s0 = vec_fma(a, a, s0);
+    }
+    return vec_add(vec_add(s0, s1), vec_add(s2, s3));
+}
+
 void K(inverse_norms)(const real *x, size_t x_row, size_t k, size_t n, real *out)
 {
-    for (size_t j = 0; j < n; j += 2 * V) { /* two sums at a time hide the latency of the additions */
-        const size_t lanes = n - j, more = lanes > V ? lanes - V : 0;
-        vec s0 = vec_set(0), s1 = s0;
-        for (size_t p = 0; p < k; p++) {
-            const vec a = vec_load_some(x + p * x_row + j, lanes);
-            s0 = vec_fma(a, a, s0);
-            if (more) {
-                const vec b = vec_load_some(x + p * x_row + j + V, more);
-                s1 = vec_fma(b, b, s1);
-            }
-        }
-        vec_store_some(out + j, s0, lanes);
-        if (more) vec_store_some(out + j + V, s1, more);
+    for (size_t j = 0; j < n; j += V) {
+        if (n - j >= V) vec_store(out + j, squares(x + j, x_row, k, V)); /* a constant: no masks in the loop */
+        else vec_store_part(out + j, squares(x + j, x_row, k, n - j), n - j);
     }
     for (size_t j = 0; j < n; j++) out[j] = norm_inverse((double)out[j], x + j, x_row, k);
 }

@@ -27,6 +27,7 @@
  *   vec_zero() vec_set(x) vec_broadcast(p)   all lanes 0, x, *p
  *   vec_load(p) vec_store(p, v)              unaligned
  *   vec_load_part(p, n) vec_store_part(p, v, n)   the first n <= V lanes; others are neither read nor written
+ *   vec_first_or(v, w, n)   v in the first n lanes, w in the others
  *   vec_add vec_sub vec_mul vec_div vec_sqrt
  *   vec_max(a, b) vec_min(a, b)   b when either is NaN or both are zeros
  *   vec_max_nan(a, b)       the larger, NaN when either is NaN

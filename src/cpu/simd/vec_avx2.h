@@ -44,6 +44,11 @@ static inline __m256i vec_first(size_t n)
     return _mm256_loadu_si256((const void *)(ones + V - n));
 }
 
+static inline vec vec_first_or(vec v, vec otherwise, size_t n)
+{
+    return VEC(blendv)(otherwise, v, VEC_FROM_BITS(vec_first(n)));
+}
+
 static inline vec vec_load_part(const real *p, size_t n) { return VEC(maskload)(p, vec_first(n)); }
 static inline void vec_store_part(real *p, vec v, size_t n) { VEC(maskstore)(p, vec_first(n), v); }
 

@@ -40,6 +40,8 @@ static inline void vec_store(real *p, vec v) { VEC(storeu)(p, v); }
 /* The first n lanes, n <= V. */
 static inline vec_mask vec_first(size_t n) { return (vec_mask)((1u << n) - 1); }
 
+static inline vec vec_first_or(vec v, vec otherwise, size_t n) { return VEC(mask_blend)(vec_first(n), otherwise, v); }
+
 static inline vec vec_load_part(const real *p, size_t n) { return VEC(maskz_loadu)(vec_first(n), p); }
 static inline void vec_store_part(real *p, vec v, size_t n) { VEC(mask_storeu)(p, vec_first(n), v); }
 

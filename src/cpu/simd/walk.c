@@ -7,23 +7,26 @@
 
 void K(walk_scale)(real *phi, size_t step, size_t rq, size_t m, const real *row, real *row_max, real *column_max)
 {
+    const size_t whole = m / V * V, rest = m - whole;
+    const vec least = vec_set(-REAL_MAX);
     for (size_t j = 0; j < m; j++) column_max[j] = -REAL_MAX;
     for (size_t i = 0; i < rq; i++, phi += step) {
         const vec scale = vec_set(row[i]);
-        vec largest = vec_set(-REAL_MAX);
-        size_t j = 0;
-        for (; j + V <= m; j += V) {
+        vec largest = least;
+        for (size_t j = 0; j < whole; j += V) {
             const vec x = vec_mul(vec_load(phi + j), scale);
             vec_store(phi + j, x);
             largest = vec_max(largest, x);
             vec_store(column_max + j, vec_max(vec_load(column_max + j), x));
         }
-        row_max[i] = vec_max_all(largest);
-        for (; j < m; j++) {
-            const real x = phi[j] *= row[i];
-            if (x > row_max[i]) row_max[i] = x;
-            if (x > column_max[j]) column_max[j] = x;
+        if (rest) {
+            const vec x = vec_mul(vec_load_part(phi + whole, rest), scale);
+            const vec top = vec_max(vec_load_part(column_max + whole, rest), x);
+            vec_store_part(phi + whole, x, rest);
+            vec_store_part(column_max + whole, top, rest);
+            largest = vec_max(largest, vec_first_or(x, least, rest));
         }
+        row_max[i] = vec_max_all(largest);
     }
 }
 
