@@ -26,7 +26,7 @@ RIVAL = [sys.executable, str(Path(__file__).resolve().parent / "rival_torch.py")
 WAY, EACH, GAMMA, BETA = 5, 15, 20.0, 10.0
 MAPS = {640: (5, 8, 10, 12), 64: (5, 8, 10, 12, 19)}
 LARGEST_INVERSE = 12  # sides above need gigabytes for "block" and "full"
-FORMS = ("solve", "best", "tuned", "block", "full")
+FORMS = ("plain", "best", "tuned", "block", "full")
 BUDGET_S = 30.0
 SCORE_TOLERANCE, GRADIENT_TOLERANCE = 1e-4, 1e-3  # absolute; relative to the largest entry
 
@@ -131,8 +131,8 @@ class Bench:
 
     def measure(self, s: Setting, form: str) -> dict[str, Any]:
         how, chosen = ["--form", form], {"variant": "the authors' inverse", "environment": {}}
-        if form == "solve":
-            how, chosen["variant"] = ["--form", "best"], "rows/softmax/solve/sum"
+        if form == "plain":
+            chosen["variant"] = "normalise, product, softmaxes, solve"
         if form in ("best", "tuned"):
             chosen = self.calibrate(s, TUNINGS if form == "tuned" else PLAIN)
             how = ["--form", "best", "--variant", chosen["variant"]]

@@ -135,6 +135,19 @@ def weights(e: Episode, a: Tensor, b: Tensor, rows: Optional[Tensor], how: str, 
     return w
 
 
+def plain(e: Episode) -> Tensor:
+    """probabilities, [nQ, N], as one would write it with care but without measuring"""
+    n, c, r = e.support.shape
+    s = functional.normalize(e.support, dim=1).permute(0, 2, 1).reshape(-1, c)
+    q = functional.normalize(e.query, dim=1).permute(0, 2, 1).reshape(-1, c)
+    phi = (q @ s.t()).view(-1, r, n * r)
+    a, b = torch.softmax(e.gamma * phi, 2), torch.softmax(e.beta * phi, 1)
+    system = torch.eye(r, dtype=phi.dtype) - e.alpha**2 * (b @ a.transpose(1, 2))
+    y = torch.linalg.solve(system, 1 + e.alpha * b.sum(2, keepdim=True))
+    x = (a.transpose(1, 2) @ y).view(-1, n, r).sum(2)
+    return x / x.sum(1, keepdim=True)
+
+
 def best(e: Episode, v: Variant, steps: int) -> Tensor:
     """probabilities, [nQ, N]"""
     a, b, rows = transitions(e, similarities(e, v.normalise), v.softmax)

@@ -60,8 +60,8 @@ def load(folder: Path, alpha: float, gamma: float, beta: float) -> Episode:
 
 def make_run(e: Episode, form: str, v: Variant, gradients: bool, steps: int) -> Run:
     def scores() -> Tensor:
-        if form == "block":
-            return forms.block(e)
+        if form in ("plain", "block"):
+            return forms.plain(e) if form == "plain" else forms.block(e)
         return forms.full(e) if form == "full" else forms.best(e, v, steps)
 
     def infer() -> tuple[Tensor, ...]:
@@ -126,7 +126,7 @@ def answer_lines(run: Run) -> None:
 def parse() -> argparse.Namespace:
     p = argparse.ArgumentParser(description="PyTorch's side of heads.py")
     p.add_argument("--features", type=Path)
-    p.add_argument("--form", choices=("best", "block", "full"), default="best")
+    p.add_argument("--form", choices=("plain", "best", "block", "full"), default="best")
     p.add_argument("--variant", default=str(forms.PLAIN))
     p.add_argument("--gradients", action="store_true")
     p.add_argument("--threads", type=int, default=2)

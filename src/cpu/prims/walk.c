@@ -1,8 +1,15 @@
 /* walk.c - the mutual walk for an episode: the support is normalised and packed once, then queries run side by side.
  *
- * With a derivative, queries are taken in rounds: their d phi stay in the caches until the support's gradient has been
- * added up from them, so memory does not grow with the number of queries. Rounds and pieces depend on shapes only. */
+ * With a derivative, a piece is a range of queries with a support gradient of its own, to which a query's d phi is
+ * added while it lies in the cache; the pieces' gradients are summed in order at the end. Pieces depend on shapes only. */
 #include "cpu/prims/walk.h"
+
+enum {
+    GROUP_ROWS = 160,          /* rows of d phi that are worth a pass over the support's gradient */
+    MOST_SUM_BYTES = 16 << 20, /* of the pieces' support gradients together */
+    LEAST_PIECES = 8,
+    MOST_PIECES = 32
+};
 
 static size_t odd_lines(size_t n) /* whole cache lines, an odd number of them: rows do not fall on the same sets */
 {
@@ -27,8 +34,12 @@ static void describe(struct R(walk) *w, struct device *d, const struct walk_args
     w->a2 = (real)(a->alpha * a->alpha);
     w->walks_back = a->alpha > 0 || a->pi_query || a->d_pi_query;
     w->differentiates = a->d_query || a->d_proto;
-    const size_t most = size_max(32, ((size_t)4 << 20) / (w->rq * w->step * sizeof(real)));
-    w->round = w->nq ? size_div_up(w->nq, size_div_up(w->nq, most)) : 0;
+    w->group = w->differentiates ? size_max(1, GROUP_ROWS / w->rq) : 1;
+    w->pieces = w->nq;
+    if (w->differentiates) {
+        const size_t afford = MOST_SUM_BYTES / (w->channels * w->step * sizeof(real));
+        w->pieces = size_min(size_div_up(w->nq, w->group), size_min(size_max(afford, LEAST_PIECES), MOST_PIECES));
+    }
 }
 
 static void layout(struct R(walk) *w, struct cursor *c)
@@ -40,8 +51,7 @@ static void layout(struct R(walk) *w, struct cursor *c)
     w->losses = w->args->labels ? cursor_take(c, w->nq, sizeof(double)) : NULL;
     if (!w->differentiates) return;
     w->backward_panels = cursor_reals(c, w->m * size_div_up(w->channels, width) * width);
-    w->d_phi = cursor_reals(c, w->round * w->rq * w->step);
-    w->d_support = cursor_reals(c, w->channels * w->step);
+    w->d_support = cursor_reals(c, w->pieces * w->channels * w->step);
 }
 
 static status normalise_class(void *context, size_t piece, size_t worker)
@@ -86,43 +96,56 @@ done:
     return st;
 }
 
-struct round_work {
+struct query_work {
     const struct R(walk) *w;
-    size_t first, bytes;
+    size_t bytes; /* of scratch */
 };
+
+/* Queries [first, first + count), count at most w->group: each with its phi behind the one before. */
+static status query_group(const struct R(walk) *w, struct R(walk_query) *q, size_t piece, size_t first, size_t count,
+                          bool add)
+{
+    status st = OK;
+    real *phi = q->phi;
+    for (size_t i = 0; i < count; i++) {
+        q->n = first + i;
+        q->phi = phi + i * w->rq * w->step;
+        TRY(R(walk_query_forward)(w, q));
+        if (w->differentiates) TRY(R(walk_query_backward)(w, q));
+    }
+    if (w->args->d_proto) R(walk_support_backward)(w, piece, first, count, phi, add);
+done:
+    q->phi = phi;
+    return st;
+}
 
 static status query_piece(void *context, size_t piece, size_t worker)
 {
-    const struct round_work *r = context;
-    const struct R(walk) *w = r->w;
-    struct R(walk_query) q = {.n = r->first + piece};
+    const struct query_work *work = context;
+    const struct R(walk) *w = work->w;
+    const size_t first = w->nq * piece / w->pieces, end = w->nq * (piece + 1) / w->pieces;
+    struct R(walk_query) q = {0};
     struct cursor c = {0};
     void *memory;
     status st = OK;
-    TRY(cpu_scratch(cpu_of(w->dev), worker, r->bytes, &memory));
+    TRY(cpu_scratch(cpu_of(w->dev), worker, work->bytes, &memory));
     c.at = memory;
     R(walk_query_layout)(w, &c, &q);
-    if (w->differentiates) q.phi = w->d_phi + piece * w->rq * w->step;
-    TRY(R(walk_query_forward)(w, &q));
-    if (w->differentiates) TRY(R(walk_query_backward)(w, &q));
+    for (size_t n = first; n < end; n += w->group)
+        TRY(query_group(w, &q, piece, n, size_min(w->group, end - n), n > first));
 done:
     return st;
 }
 
-static status run_rounds(struct R(walk) *w)
+static status run_queries(struct R(walk) *w)
 {
     status st = OK;
     struct R(walk_query) q;
     struct cursor c = {0};
     R(walk_query_layout)(w, &c, &q);
-    const size_t each = w->differentiates ? w->round : w->nq;
+    struct query_work work = {w, c.bytes};
     TRY(cpu_reserve(cpu_of(w->dev), c.bytes));
-    for (size_t first = 0; first < w->nq; first += each) {
-        const size_t count = size_min(each, w->nq - first);
-        struct round_work r = {w, first, c.bytes};
-        TRY(pool_run(cpu_of(w->dev)->threads, count, query_piece, &r));
-        if (w->args->d_proto) TRY(R(walk_support_backward)(w, first, count));
-    }
+    TRY(pool_run(cpu_of(w->dev)->threads, w->pieces, query_piece, &work));
     if (w->args->d_proto) TRY(R(walk_support_finish)(w));
 done:
     return st;
@@ -140,7 +163,7 @@ status R(prim_walk)(struct device *d, const struct walk_args *a)
     c = (struct cursor){.at = memory};
     layout(&w, &c);
     TRY(prepare_support(&w));
-    TRY(run_rounds(&w));
+    TRY(run_queries(&w));
     if (a->loss) {
         double sum = 0;
         for (size_t n = 0; n < w.nq; n++) sum += w.losses[n];

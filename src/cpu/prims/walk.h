@@ -6,7 +6,7 @@
  *     w = a^2 B A^T w + (1 - a^2)/(rq + a m) (1 + a B 1),     sum w = 1,
  * and pi(S) = A^T w. These hold for any rq and rs; methods.md writes them for rq = rs.
  *
- * Files: walk.c (the episode: preparation, rounds of queries), walk_query.c (one query forward), walk_solve.c (w, fast),
+ * Files: walk.c (the episode: preparation, pieces of work), walk_query.c (one query forward), walk_solve.c (w, fast),
  * walk_krylov.c (w where the walk mixes slowly), walk_exact.c (w by the paper's slower forms), walk_degenerate.c (w where it is not unique), walk_backward.c (the derivative). */
 #ifndef CPU_PRIMS_WALK_H
 #define CPU_PRIMS_WALK_H
@@ -42,11 +42,10 @@ struct R(walk) { /* what all queries of a call share */
     real *support_inverse; /* [m] inverse norms of the raw ones */
     real *forward_panels;  /* packed for phi = query^T support */
     real *backward_panels; /* packed for d query = d phi support^T */
-    /* the derivative: queries are taken in rounds whose d phi fit the caches */
-    size_t round;    /* queries a round */
-    real *d_phi;     /* [round, rq, step] */
-    real *d_support; /* [channels, step] */
-    double *losses;  /* [nq] */
+    /* the derivative: a piece of work is a range of queries with a sum of its own, so that sums do not depend on threads */
+    size_t pieces, group; /* ranges, and queries in them that are multiplied at a time */
+    real *d_support;      /* [pieces, channels, step] */
+    double *losses;       /* [nq] */
 };
 
 struct R(walk_query) {                               /* one query's working memory, in a worker's scratch */
@@ -104,6 +103,7 @@ status R(walk_solve_slow)(const struct R(walk) *w, struct R(walk_query) *q);
 
 /* walk_backward.c */
 status R(walk_query_backward)(const struct R(walk) *w, struct R(walk_query) *q);
-status R(walk_support_backward)(struct R(walk) *w, size_t first, size_t count);
+void R(walk_support_backward)(const struct R(walk) *w, size_t piece, size_t first, size_t count, const real *d_phi,
+                              bool add);
 status R(walk_support_finish)(struct R(walk) *w);
 #endif

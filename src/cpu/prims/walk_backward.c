@@ -191,33 +191,25 @@ done:
     return st;
 }
 
-/* d support += sum over the round's queries of query d phi', a panel of columns and a block of channels a piece. */
-enum { CHANNEL_BLOCK = 160 };
-
-struct support_work {
-    struct R(walk) *w;
-    size_t first, count, blocks;
-};
-
-static status support_piece(void *context, size_t piece, size_t worker)
+/* The piece's d support (+)= sum over the group's queries of query d phi'. */
+void R(walk_support_backward)(const struct R(walk) *w, size_t piece, size_t first, size_t count, const real *d_phi,
+                              bool add)
 {
-    const struct support_work *s = context;
-    const struct R(walk) *w = s->w;
-    const size_t width = w->k->gemm_width, column = piece / s->blocks * width,
-                 channel = piece % s->blocks * CHANNEL_BLOCK;
-    const real *query = reals(w->args->query) + s->first * w->channels * w->rq + channel * w->rq;
-    (void)worker;
-    w->k->gemm_sum(s->count, w->channels * w->rq, w->rq * w->step, size_min(CHANNEL_BLOCK, w->channels - channel),
-                   size_min(width, w->m - column), w->rq, query, w->rq, 1, w->d_phi + column, w->step, width,
-                   w->d_support + channel * w->step + column, w->step, s->first > 0);
-    return OK;
+    const size_t each = w->channels * w->rq;
+    w->k->gemm_sum(count, each, w->rq * w->step, w->channels, w->m, w->rq, reals(w->args->query) + first * each, w->rq,
+                   1, d_phi, w->step, w->k->gemm_width, w->d_support + piece * w->channels * w->step, w->step, add);
 }
 
-status R(walk_support_backward)(struct R(walk) *w, size_t first, size_t count)
+/* Adds up the pieces' d support in order, a range of the array at a time. */
+static status sum_piece(void *context, size_t piece, size_t worker)
 {
-    struct support_work s = {w, first, count, size_div_up(w->channels, CHANNEL_BLOCK)};
-    const size_t panels = size_div_up(w->m, w->k->gemm_width);
-    return pool_run(cpu_of(w->dev)->threads, panels * s.blocks, support_piece, &s);
+    const struct R(walk) *w = context;
+    const size_t each = w->channels * w->step;
+    const struct range r = piece_range(each, GRAIN, piece);
+    (void)worker;
+    for (size_t p = 1; p < w->pieces; p++)
+        w->k->add(w->d_support + r.from, w->d_support + p * each + r.from, w->d_support + r.from, r.to - r.from);
+    return OK;
 }
 
 /* One class: its columns of d support through the normalisation to d proto [C, rs]. */
@@ -240,4 +232,12 @@ static status finish_piece(void *context, size_t piece, size_t worker)
 }
 
 /* The packed support is no longer needed here: its first m numbers hold the dot products. */
-status R(walk_support_finish)(struct R(walk) *w) { return pool_run(cpu_of(w->dev)->threads, w->way, finish_piece, w); }
+status R(walk_support_finish)(struct R(walk) *w)
+{
+    status st = OK;
+    pool *threads = cpu_of(w->dev)->threads;
+    TRY(pool_run(threads, pieces_of(w->channels * w->step, GRAIN), sum_piece, w));
+    TRY(pool_run(threads, w->way, finish_piece, w));
+done:
+    return st;
+}

@@ -7,7 +7,7 @@
 void R(walk_query_layout)(const struct R(walk) *w, struct cursor *c, struct R(walk_query) *q)
 {
     const size_t matrix = w->rq * w->step, rq = w->rq, m = w->step;
-    q->phi = w->differentiates ? NULL : cursor_reals(c, matrix); /* else it lies in the round's d phi */
+    q->phi = cursor_reals(c, w->group * matrix); /* of a group: it becomes d phi, which is used for all at once */
     q->ea = cursor_reals(c, matrix);
     q->eb = w->walks_back ? cursor_reals(c, matrix) : NULL;
     real **rows[] = {&q->inverse, &q->row_max, &q->row_inverse, &q->first, &q->w,

@@ -40,7 +40,14 @@ static inline __attribute__((always_inline)) void tile(const struct product *g, 
 {
     const size_t a_row = unit ? 1 : g->a_row;
     vec sum[ROWS][2];
-    UNROLL for (size_t i = 0; i < rows; i++) sum[i][0] = sum[i][1] = vec_set(0);
+    UNROLL for (size_t i = 0; i < rows; i++)
+    {
+        sum[i][0] = sum[i][1] = vec_set(0);
+        if (g->add) { /* c is needed at the end only: time enough to bring it near */
+            __builtin_prefetch(c + i * g->c_row, 1);
+            if (vecs > 1) __builtin_prefetch(c + i * g->c_row + V, 1);
+        }
+    }
     for (size_t t = 0; t < g->terms; t++) {
         const real *at = a + t * g->a_term, *bt = b + t * g->b_term;
         for (size_t p = 0; p < g->k; p++) {
@@ -91,7 +98,9 @@ TILE(7)
 TILE(8)
 TILE(9)
 TILE(10)
-TILE(11) TILE(12) TILE(13) TILE(14)
+TILE(11)
+TILE(12)
+TILE(13) TILE(14)
 #endif
 
     static const tile_function tiles[ROWS][2] = {
