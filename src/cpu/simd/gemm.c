@@ -100,7 +100,8 @@ TILE(9)
 TILE(10)
 TILE(11)
 TILE(12)
-TILE(13) TILE(14)
+TILE(13)
+TILE(14)
 #endif
 
     static const tile_function tiles[ROWS][2] = {
