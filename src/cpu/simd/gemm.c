@@ -87,29 +87,20 @@ typedef void (*tile_function)(const struct product *g, const real *a, const real
         tile_##n##_1, tile_##n##_2 \
     }
 
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
+/* a list, which the formatter takes for code */
+/* clang-format off */
+TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 #if defined(__AVX512F__)
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-TILE(13)
-TILE(14)
+TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
 #endif
 
-    static const tile_function tiles[ROWS][2] = {
-        PAIR(1), PAIR(2), PAIR(3), PAIR(4),  PAIR(5),  PAIR(6),
+static const tile_function tiles[ROWS][2] = {
+    PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6),
 #if defined(__AVX512F__)
-        PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
+    PAIR(7), PAIR(8), PAIR(9), PAIR(10), PAIR(11), PAIR(12), PAIR(13), PAIR(14),
 #endif
 };
+/* clang-format on */
 
 void K(gemm_sum)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a, size_t a_row,
                  size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row, bool add)
