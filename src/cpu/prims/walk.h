@@ -7,7 +7,7 @@
  * and pi(S) = A^T w. These hold for any rq and rs; methods.md writes them for rq = rs.
  *
  * Files: walk.c (the episode: preparation, pieces of work), walk_query.c (one query forward), walk_solve.c (w, fast),
- * walk_krylov.c (w where the walk mixes slowly), walk_exact.c (w by the paper's slower forms), walk_degenerate.c (w where it is not unique), walk_backward.c (the derivative). */
+ * walk_krylov.c (w where the walk mixes slowly), walk_exact.c (w by the paper's slower forms), walk_direct.c (w by LU factors), walk_backward.c (the derivative). */
 #ifndef CPU_PRIMS_WALK_H
 #define CPU_PRIMS_WALK_H
 #include "cpu/prims/prim.h"
@@ -61,15 +61,16 @@ struct R(walk_query) {                               /* one query's working memo
     real *column_a, *column_b, *column_c, *column_d; /* [m] temporaries */
     real *before;                                    /* [rq] the step before, in the iteration */
     real *basis;                                     /* [WALK_KRYLOV_STEPS + 1, rq] */
-    real *g;             /* [rq, rq] the matrix of the direct solvers, then its LU factors */
-    int *pivot;          /* [rq] */
-    real *panels;        /* A packed for B A^T */
-    bool factored;       /* g holds LU factors of the deflated matrix */
-    bool has_pi_support; /* the solver gave pi_support itself */
-    real *d_query;       /* [rq, channel_step] */
-    real *tiled;         /* [WALK_TILED, rq] one vector repeated */
-    real *large;         /* the slow solvers' matrices */
-    real *wide;          /* walk_degenerate.c: [rq + 1, rq] doubles */
+    real *g;                                         /* [rq, rq] B A^T, and what the slower solvers make of it */
+    int *pivot;                                      /* [rq] */
+    real *panels;                                    /* A packed for B A^T */
+    bool factored;                                   /* wide holds LU factors of G */
+    bool has_pi_support;                             /* the solver gave pi_support itself */
+    real *d_query;                                   /* [rq, channel_step] */
+    real *tiled;                                     /* [WALK_TILED, rq] one vector repeated */
+    real *large;                                     /* the slow solvers' matrices */
+    real *wide;                                      /* walk_direct.c: [rq + 1, rq] doubles */
+    double direct_a2;                                /* the a^2 that its factors were made with */
 };
 
 /* walk_query.c */
@@ -77,6 +78,8 @@ void R(walk_query_layout)(const struct R(walk) *w, struct cursor *c, struct R(wa
 status R(walk_query_forward)(const struct R(walk) *w, struct R(walk_query) *q);
 /* The sum of pi(S) over a class, and its logarithm, which is right also where the mass itself underflows. */
 double R(walk_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index);
+double R(walk_other_mass)(const struct R(walk) *w, const struct R(walk_query) *q,
+                          size_t class_index); /* of all others */
 double R(walk_log_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index);
 
 /* walk_solve.c: fills q->w; the adjoint solves G^T x = u, where G is the deflated matrix */
@@ -92,10 +95,10 @@ void R(walk_back_and_there)(const struct R(walk) *w, struct R(walk_query) *q, co
 /* walk_krylov.c: improves x until G x = b, or G^T x = b; false when that takes too many steps */
 bool R(walk_krylov)(const struct R(walk) *w, struct R(walk_query) *q, bool transposed, const real *b, real *x);
 
-/* walk_degenerate.c: the same where the matrix is singular; `transposed` is the adjoint */
-size_t R(walk_degenerate_count)(const struct R(walk) *w);
-status R(walk_solve_degenerate)(const struct R(walk) *w, struct R(walk_query) *q, bool transposed, const real *b,
-                                real *x);
+/* walk_direct.c: LU factors of G, and with them G x = b or G^T x = b */
+size_t R(walk_direct_count)(const struct R(walk) *w);
+status R(walk_direct_factor)(const struct R(walk) *w, struct R(walk_query) *q);
+void R(walk_direct_solve)(const struct R(walk) *w, struct R(walk_query) *q, bool transposed, const real *b, real *x);
 
 /* walk_exact.c: the solvers that are kept for comparison, and how many reals of `large` they need */
 size_t R(walk_large_count)(const struct R(walk) *w);

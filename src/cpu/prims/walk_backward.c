@@ -48,7 +48,9 @@ static struct far_label cotangent_of_label(const struct R(walk) *w, const struct
         far.log_mass = R(walk_log_mass)(w, q, far.label);
         return far;
     }
-    for (size_t i = 0; i < w->rs; i++) gs[far.label * w->rs + i] = (real)(scale * (1 - 1 / mass));
+    const double others = R(walk_other_mass)(w, q,
+                                             far.label); /* 1 - 1/mass is minus this over mass, with all its digits */
+    for (size_t i = 0; i < w->rs; i++) gs[far.label * w->rs + i] = (real)(-scale * others / mass);
     return far;
 }
 

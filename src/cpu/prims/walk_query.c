@@ -23,7 +23,7 @@ void R(walk_query_layout)(const struct R(walk) *w, struct cursor *c, struct R(wa
     q->d_query = w->differentiates ? cursor_reals(c, rq * w->channel_step) : NULL;
     q->tiled = w->differentiates ? cursor_reals(c, WALK_TILED * rq) : NULL;
     q->large = cursor_reals(c, R(walk_large_count)(w));
-    q->wide = cursor_reals(c, R(walk_degenerate_count)(w));
+    q->wide = cursor_reals(c, R(walk_direct_count)(w));
 }
 
 static void similarities(const struct R(walk) *w, struct R(walk_query) *q)
@@ -74,9 +74,19 @@ static double log_mass_far(const struct R(walk) *w, const struct R(walk_query) *
     return top + log(sum);
 }
 
+double R(walk_other_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index)
+{
+    double mass = 0;
+    for (size_t j = 0; j < w->m; j++)
+        if (j < class_index * w->rs || j >= (class_index + 1) * w->rs) mass += (double)q->pi_support[j];
+    return mass;
+}
+
+/* A mass near 1 is told by what the others have: 1 - mass would lose its digits. */
 double R(walk_log_mass)(const struct R(walk) *w, const struct R(walk_query) *q, size_t class_index)
 {
     const double mass = R(walk_mass)(w, q, class_index);
+    if (mass > 0.5) return -log1p(R(walk_other_mass)(w, q, class_index) / mass);
     return mass > 1e-30 ? log(mass) : log_mass_far(w, q, class_index);
 }
 

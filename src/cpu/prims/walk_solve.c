@@ -4,8 +4,7 @@
  * eigenvalue of B A^T), so a = 0.5 needs about ten steps whatever the features. The direct way forms G = I - a^2 B A^T +
  * (a^2/rq) 1 1^T, whose last term uses that the weights sum to 1 and keeps G well conditioned up to a = 1. `auto` iterates
  * while that promises to arrive soon; if not, it goes on with GMRES on large maps (walk_krylov.c) or with LU factors of
- * G on small ones. docs/performance.md has the measurements. A walk without a unique stationary distribution goes to
- * walk_degenerate.c. */
+ * G on small ones. docs/performance.md has the measurements. */
 #include "cpu/prims/lu.h"
 #include "cpu/prims/walk.h"
 #include <math.h>
@@ -145,30 +144,13 @@ void R(walk_two_steps)(const struct R(walk) *w, struct R(walk_query) *q)
     for (size_t i = 0; i < w->rq; i++) w->k->mul(q->g + i * w->rq, q->row_inverse, q->g + i * w->rq, w->rq);
 }
 
-/* Factors I - a^2 B A^T + lift 1 1^T in g. */
-static size_t factor(const struct R(walk) *w, struct R(walk_query) *q, real a2, real lift)
-{
-    R(walk_two_steps)(w, q);
-    for (size_t i = 0; i < w->rq; i++) {
-        w->k->affine(q->g + i * w->rq, -a2, lift, q->g + i * w->rq, w->rq);
-        q->g[i * w->rq + i] += 1;
-    }
-    return R(lu_factor)(w->k, w->rq, q->g, w->rq, q->pivot, fmax(1e-12, 16 * (double)REAL_EPSILON));
-}
-
-/* G's factors, or false where it is singular: with a = 1 and a walk that falls apart into closed sets the stationary
- * distribution is not unique. */
-static bool factor_deflated(const struct R(walk) *w, struct R(walk_query) *q)
-{
-    q->factored = factor(w, q, w->a2, w->a2 / (real)w->rq) == w->rq;
-    return q->factored;
-}
-
 status R(walk_solve_deflated)(const struct R(walk) *w, struct R(walk_query) *q)
 {
-    if (!factor_deflated(w, q)) return R(walk_solve_degenerate)(w, q, false, q->first, q->w);
-    for (size_t i = 0; i < w->rq; i++) q->w[i] = (1 - w->a2) * q->first[i] + w->a2 / (real)w->rq;
-    R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, false, q->w);
+    const status st = R(walk_direct_factor)(w, q);
+    if (st != OK) return st;
+    for (size_t i = 0; i < w->rq; i++)
+        q->row_c[i] = (real)((1 - q->direct_a2) * (double)q->first[i] + q->direct_a2 / (double)w->rq);
+    R(walk_direct_solve)(w, q, false, q->row_c, q->w);
     return OK;
 }
 
@@ -180,11 +162,15 @@ static bool krylov(const struct R(walk) *w, struct R(walk_query) *q)
     return R(walk_krylov)(w, q, false, q->row_c, q->w);
 }
 
-/* The same without the term that keeps it well conditioned; the weights are then scaled to sum 1. */
+/* I - a^2 B A^T without the term that keeps it well conditioned; the weights are scaled to sum 1 afterwards. */
 static status reduced(const struct R(walk) *w, struct R(walk_query) *q)
 {
-    const size_t bad = factor(w, q, w->a2, 0);
-    if (bad < w->rq)
+    R(walk_two_steps)(w, q);
+    for (size_t i = 0; i < w->rq; i++) {
+        w->k->affine(q->g + i * w->rq, -w->a2, 0, q->g + i * w->rq, w->rq);
+        q->g[i * w->rq + i] += 1;
+    }
+    if (R(lu_factor)(w->k, w->rq, q->g, w->rq, q->pivot, 16 * (double)REAL_EPSILON) < w->rq)
         return fail(ST_NUMERIC, "the reduced system of query %zu is singular; use the deflated solver", q->n);
     for (size_t i = 0; i < w->rq; i++) q->w[i] = q->first[i];
     R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, false, q->w);
@@ -225,12 +211,12 @@ status R(walk_solve)(const struct R(walk) *w, struct R(walk_query) *q)
 
 status R(walk_solve_adjoint)(const struct R(walk) *w, struct R(walk_query) *q, const real *u, real *x)
 {
+    status st = OK;
     if (!q->factored) {
         if (iterate_adjoint(w, q, u, x)) return OK;
         if (w->rq >= KRYLOV_FROM && R(walk_krylov)(w, q, true, u, x)) return OK;
-        if (!factor_deflated(w, q)) return R(walk_solve_degenerate)(w, q, true, u, x);
+        st = R(walk_direct_factor)(w, q);
     }
-    for (size_t i = 0; i < w->rq; i++) x[i] = u[i];
-    R(lu_solve_one)(w->k, w->rq, q->g, w->rq, q->pivot, true, x);
-    return OK;
+    if (st == OK) R(walk_direct_solve)(w, q, true, u, x);
+    return st;
 }
