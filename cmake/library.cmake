@@ -14,6 +14,7 @@ file(GLOB_RECURSE base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/base/*.
 file(GLOB_RECURSE plain_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.c)
 # base is apart because the program has its own copy; the others because they are clients or compiled more than once
 list(FILTER plain_sources EXCLUDE REGEX "/src/(base|app|serve|cuda|cpu/prims|cpu/portable|cpu/simd)/")
+centra_filter_pictures(plain_sources)
 file(GLOB real_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/prims/*.c ${CMAKE_SOURCE_DIR}/src/cpu/portable/*.c)
 file(GLOB simd_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cpu/simd/*.c)
 if(NOT simd_sources)
@@ -22,6 +23,7 @@ endif()
 
 centra_objects(objects-base "${base_sources}")
 centra_objects(objects-plain "${plain_sources}")
+target_link_libraries(objects-plain PRIVATE centra-pictures)
 foreach(real 32 64)
     centra_objects(objects-f${real} "${real_sources}" -DCENTRA_REAL=${real})
     foreach(isa ${centra_isas})
@@ -40,11 +42,11 @@ foreach(target ${object_targets})
 endforeach()
 
 add_library(centra-internal STATIC EXCLUDE_FROM_ALL ${centra_object_files})
-target_link_libraries(centra-internal PUBLIC centra-flags)
+target_link_libraries(centra-internal PUBLIC centra-flags centra-pictures)
 set_target_properties(centra-internal PROPERTIES LINKER_LANGUAGE C)
 
 add_library(centra-shared SHARED ${centra_object_files})
-target_link_libraries(centra-shared PRIVATE centra-flags)
+target_link_libraries(centra-shared PRIVATE centra-flags ${centra_picture_libraries})
 target_include_directories(centra-shared INTERFACE
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_options(centra-shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
@@ -64,5 +66,5 @@ add_custom_target(centra-archive ALL DEPENDS ${centra_archive})
 add_library(centra-static STATIC IMPORTED GLOBAL)
 set_target_properties(centra-static PROPERTIES IMPORTED_LOCATION ${centra_archive}
     INTERFACE_INCLUDE_DIRECTORIES ${CMAKE_SOURCE_DIR}/include
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;m;${CMAKE_DL_LIBS}")
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;m;${CMAKE_DL_LIBS};${centra_picture_libraries}")
 add_dependencies(centra-static centra-archive)

@@ -1,6 +1,7 @@
 # One test binary for all of tests/; ctest runs it once per folder, and the numerical folders again per instruction set.
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*.c)
 list(FILTER test_sources EXCLUDE REGEX "/tests/fuzz/")
+centra_filter_pictures(test_sources)
 if(NOT test_sources)
     return()
 endif()

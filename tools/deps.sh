@@ -1,17 +1,23 @@
 #!/bin/sh
 # deps.sh WHAT - installs the packages that `make WHAT` needs and this machine lacks; silent when nothing is missing.
-# A thing counts as there when its command is there, so that hand-made installations are left alone.
+# A thing counts as there when its command or header is there, so that hand-made installations are left alone.
 set -eu
 
 need() { # need COMMAND PACKAGE
     command -v "$1" > /dev/null 2>&1 || missing="$missing $2"
 }
 
+want() { # want HEADER PACKAGE: the build goes on without it
+    printf '#include <stdio.h>\n#include <%s>\n' "$1" | cc -E - > /dev/null 2>&1 || wanted="$wanted $2"
+}
+
 missing=""
+wanted=""
 case ${1:-build} in
     build)
         command -v cc > /dev/null 2>&1 || command -v gcc > /dev/null 2>&1 || missing="$missing gcc libc6-dev"
-        need cmake cmake; need make make; need objcopy binutils ;;
+        need cmake cmake; need make make; need objcopy binutils
+        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev ;;
     lint)
         need cmake cmake; need clang clang; need g++ g++; need clang-format clang-format; need clang-tidy clang-tidy
         need nm binutils ;;
@@ -22,20 +28,20 @@ case ${1:-build} in
     valgrind) need valgrind valgrind ;;
     *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz and valgrind" >&2; exit 2 ;;
 esac
-[ -n "$missing" ] || exit 0
+[ -n "$missing$wanted" ] || exit 0
 
-if ! command -v apt-get > /dev/null 2>&1; then
-    echo "missing:$missing (names of Debian packages); please install them and try again" >&2
-    exit 1
-fi
+give_up() { # give_up WHY: an error only where something is missing that the work cannot do without
+    [ -z "$missing" ] || { echo "missing:$missing (names of Debian packages): $1" >&2; exit 1; }
+    echo "going on without:$wanted ($1)" >&2
+    exit 0
+}
+command -v apt-get > /dev/null 2>&1 || give_up "please install them and try again"
 sudo=""
 if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo > /dev/null 2>&1 || { echo "missing:$missing; run as root: apt-get install$missing" >&2; exit 1; }
+    command -v sudo > /dev/null 2>&1 || give_up "run as root: apt-get install$missing$wanted"
     sudo=sudo
 fi
-echo "installing:$missing"
-install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing > /dev/null; }
-install 2> /dev/null || { $sudo apt-get update -qq && install; } || {
-    echo "could not install:$missing" >&2
-    exit 1
-}
+echo "installing:$missing$wanted"
+install() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" > /dev/null; }
+install $missing $wanted 2> /dev/null || { $sudo apt-get update -qq && install $missing $wanted; } ||
+    { [ -n "$missing" ] && install $missing; } || give_up "apt-get could not install them"

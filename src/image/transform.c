@@ -1,0 +1,126 @@
+/* transform.c - the steps between a decoded picture and a network's input. */
+#include "image/transform.h"
+#include <string.h>
+
+struct transform transform_standard(enum transform_kind kind, size_t side, size_t pad)
+{
+    return (struct transform){
+        .kind = kind,
+        .side = side,
+        .pad = pad,
+        .jitter = kind == TRANSFORM_RESIZED_CROP ? 0.4f : 0,
+        .mean = {(float)(125.3 / 255), (float)(123.0 / 255), (float)(113.9 / 255)},
+        .std = {(float)(63.0 / 255), (float)(62.1 / 255), (float)(66.7 / 255)},
+    };
+}
+
+/* Draws top, then left; nothing where there is no choice. */
+static status random_crop(const struct picture *p, size_t side, struct random *r, struct picture *out)
+{
+    if (p->width < side || p->height < side)
+        return fail(ST_SHAPE, "a picture of %zu x %zu pixels has no crop of %zu x %zu", p->width, p->height, side,
+                    side);
+    if (p->width == side && p->height == side) return picture_crop(p, 0, 0, side, side, out);
+    const int64_t top = (int64_t)random_below(r, p->height - side + 1);
+    const int64_t left = (int64_t)random_below(r, p->width - side + 1);
+    return picture_crop(p, left, top, side, side, out);
+}
+
+static void random_flip(struct picture *p, struct random *r)
+{
+    if (random_unit(r) < 0.5) picture_flip(p);
+}
+
+static status resize_crop(const struct transform *t, const struct picture *p, struct random *r, struct picture *out)
+{
+    status st = OK;
+    struct picture large = {0};
+    TRY(picture_resize(p, t->side + t->pad, t->side + t->pad, &large));
+    TRY(r ? random_crop(&large, t->side, r, out) : picture_centre_crop(&large, t->side, t->side, out));
+    if (r) random_flip(out, r);
+done:
+    picture_free(&large);
+    return st;
+}
+
+static status shorter_crop(const struct transform *t, const struct picture *p, struct picture *out)
+{
+    status st = OK;
+    struct picture large = {0};
+    TRY(picture_resize_shorter(p, t->side + t->pad, &large));
+    TRY(picture_centre_crop(&large, t->side, t->side, out));
+done:
+    picture_free(&large);
+    return st;
+}
+
+static status pad_crop(const struct transform *t, const struct picture *p, struct random *r, struct picture *out)
+{
+    status st = OK;
+    struct picture padded = {0};
+    if (!r && (p->width != t->side || p->height != t->side))
+        return fail(ST_SHAPE, "this transform does not resize, so pictures must have %zu x %zu pixels, not %zu x %zu",
+                    t->side, t->side, p->width, p->height);
+    if (!r) return picture_crop(p, 0, 0, t->side, t->side, out);
+    TRY(picture_pad_reflect(p, t->pad, &padded));
+    TRY(random_crop(&padded, t->side, r, out));
+    random_flip(out, r);
+done:
+    picture_free(&padded);
+    return st;
+}
+
+static status resized_crop(const struct transform *t, const struct picture *p, struct random *r, struct picture *out)
+{
+    status st = OK;
+    struct picture part = {0};
+    const struct box b = picture_random_box(p->width, p->height, r);
+    TRY(picture_crop(p, (int64_t)b.left, (int64_t)b.top, b.width, b.height, &part));
+    TRY(picture_resize(&part, t->side, t->side, out));
+    if (t->jitter > 0) {
+        const struct jitter j = jitter_draw(r, t->jitter);
+        picture_jitter(out, &j);
+    }
+    random_flip(out, r);
+done:
+    picture_free(&part);
+    return st;
+}
+
+static status shape(const struct transform *t, const struct picture *p, struct random *r, struct picture *out)
+{
+    if (!t->side || t->side > PICTURE_MOST_PIXELS || t->pad > PICTURE_MOST_PIXELS)
+        return fail(ST_VALUE, "a side of %zu and a border of %zu pixels make no picture", t->side, t->pad);
+    switch (t->kind) {
+    case TRANSFORM_RESIZE_CROP: return resize_crop(t, p, r, out);
+    case TRANSFORM_PAD_CROP: return pad_crop(t, p, r, out);
+    case TRANSFORM_RESIZED_CROP: return r ? resized_crop(t, p, r, out) : shorter_crop(t, p, out);
+    case TRANSFORM_SHORTER_CROP: break;
+    }
+    return shorter_crop(t, p, out);
+}
+
+status transform_apply_bytes(const struct transform *t, const struct picture *p, struct random *r, uint8_t *out)
+{
+    struct picture done = {0};
+    const status st = shape(t, p, r, &done);
+    if (st == OK) memcpy(out, done.rgb, t->side * t->side * 3);
+    picture_free(&done);
+    return st;
+}
+
+status transform_apply(const struct transform *t, const struct picture *p, struct random *r, float *out)
+{
+    struct picture done = {0};
+    const status st = shape(t, p, r, &done);
+    if (st == OK) transform_normalise(t, done.rgb, t->side * t->side, out);
+    picture_free(&done);
+    return st;
+}
+
+void transform_normalise(const struct transform *t, const uint8_t *rgb, size_t pixels, float *out)
+{
+    for (size_t c = 0; c < 3; c++)
+        for (size_t i = 0; i < pixels; i++)
+            out[c * pixels + i] = ((float)rgb[i * 3 + c] / 255.0f - t->mean[c]) / t->std[c];
+}
