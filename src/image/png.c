@@ -22,6 +22,7 @@ struct job {
     uint8_t *rgba; /* [height, width, 4], for pictures with alpha */
     uint8_t **rows;
     int orientation;
+    bool starved;           /* libpng skips a chunk for which there is no memory, and its orientation with it */
     struct file_writer *to; /* writing */
     char message[160];
 };
@@ -37,8 +38,10 @@ static void on_warning(png_structp png, png_const_charp message) { (void)png, (v
 
 static png_voidp take(png_structp png, png_alloc_size_t bytes)
 {
-    (void)png;
-    return malloc(bytes);
+    struct job *job = png_get_mem_ptr(png);
+    void *memory = malloc(bytes);
+    if (!memory) job->starved = true;
+    return memory;
 }
 
 static void give(png_structp png, png_voidp memory)
@@ -87,11 +90,12 @@ static int orientation_of(struct job *job)
     return exif ? exif_orientation(exif, n) : 1;
 }
 
-/* Everything that may jump while reading. */
+/* Everything that may jump while reading. Where memory is out the caller says so. */
 static status read_all(struct job *job)
 {
     status st;
-    if (setjmp(png_jmpbuf(job->png))) return fail(ST_FORMAT, "'%s' is a damaged PNG: %s", job->in->name, job->message);
+    if (setjmp(png_jmpbuf(job->png)))
+        return job->starved ? OK : fail(ST_FORMAT, "'%s' is a damaged PNG: %s", job->in->name, job->message);
     png_set_user_limits(job->png, MOST_SIDE, MOST_SIDE);
     png_set_chunk_malloc_max(job->png, MOST_CHUNK_BYTES);
     png_set_chunk_cache_max(job->png, MOST_CHUNKS);
@@ -111,11 +115,11 @@ static status read_all(struct job *job)
 status png_decode(const struct encoded *in, struct picture *out, int *orientation)
 {
     struct job job = {.in = in};
-    status st = ST_MEMORY;
-    job.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning, NULL, take, give);
+    status st = OK;
+    job.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning, &job, take, give);
     if (job.png) job.info = png_create_info_struct(job.png);
     if (job.info) st = read_all(&job);
-    else st = fail(ST_MEMORY, "no memory to read '%s'", in->name);
+    if (!job.info || job.starved) st = fail(ST_MEMORY, "no memory to read '%s'", in->name);
     png_destroy_read_struct(&job.png, &job.info, NULL);
     free(job.rgba);
     free(job.rows);
@@ -152,7 +156,7 @@ status png_write(struct file_writer *w, const struct picture *p)
 {
     struct job job = {.to = w};
     status st;
-    job.png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning, NULL, take, give);
+    job.png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning, &job, take, give);
     if (job.png) job.info = png_create_info_struct(job.png);
     if (job.info) st = write_all(&job, p);
     else st = fail(ST_MEMORY, "no memory to write a PNG");
