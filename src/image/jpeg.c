@@ -22,7 +22,6 @@ struct job {
     struct jpeg_decompress_struct c;
     struct jpeg_progress_mgr progress;
     jmp_buf back;
-    bool ended_early;
     const struct encoded *in;
     struct picture p;
     uint8_t *row; /* [width, 4], for what is not RGB */
@@ -37,14 +36,15 @@ static void on_error(j_common_ptr c)
     longjmp(job->back, 1);
 }
 
-/* Warnings and traces are silent, but those that mean missing data are remembered: libjpeg would paint it grey. */
+/* Warnings and traces are silent, but those that mean missing data end the work: libjpeg would paint it grey. */
 static void on_message(j_common_ptr c, int level)
 {
     struct job *job = (struct job *)(void *)c->err;
-    if (level < 0) {
-        c->err->num_warnings++;
-        if (c->err->msg_code == JWRN_JPEG_EOF || c->err->msg_code == JWRN_HIT_MARKER) job->ended_early = true;
-    }
+    if (level >= 0) return;
+    c->err->num_warnings++;
+    if (c->err->msg_code != JWRN_JPEG_EOF && c->err->msg_code != JWRN_HIT_MARKER) return;
+    snprintf(job->message, sizeof job->message, "it ends early or lacks part of its data");
+    longjmp(job->back, 1);
 }
 
 static void on_progress(j_common_ptr c)
@@ -134,7 +134,6 @@ static status decode_all(struct job *job)
     if ((st = picture_new(c->output_width, c->output_height, &job->p)) != OK) return st;
     read_rows(job);
     jpeg_finish_decompress(c);
-    if (job->ended_early) return fail(ST_FORMAT, "'%s' ends early or lacks part of its data", job->in->name);
     return OK;
 }
 
