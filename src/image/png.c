@@ -112,10 +112,24 @@ static status read_all(struct job *job)
     return OK;
 }
 
+/* Whether every chunk up to the last lies in the file. libpng takes memory for an EXIF chunk by the length it claims, whatever
+ * the limits say: 50 bytes could ask for 2 GiB. */
+static bool chunks_fit(const struct encoded *in)
+{
+    for (size_t at = 8; in->n - at >= 12;) {
+        const size_t length = png_get_uint_32(in->bytes + at);
+        if (length > in->n - at - 12) return false;
+        if (!memcmp(in->bytes + at + 4, "IEND", 4)) return true;
+        at += 12 + length;
+    }
+    return false;
+}
+
 status png_decode(const struct encoded *in, struct picture *out, int *orientation)
 {
     struct job job = {.in = in};
     status st = OK;
+    if (!chunks_fit(in)) return fail(ST_FORMAT, "'%s' is a damaged PNG: it ends early", in->name);
     job.png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning, &job, take, give);
     if (job.png) job.info = png_create_info_struct(job.png);
     if (job.info) st = read_all(&job);

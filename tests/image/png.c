@@ -145,9 +145,10 @@ TEST(a_truncated_png_is_an_error)
 /* Width and height stand at byte 16; the header's checksum follows at 29. */
 TEST(a_png_bomb_is_refused_and_takes_no_memory)
 {
-    const uint8_t header[] = {0x89, 'P', 'N',  'G',  '\r', '\n', 0x1a, '\n', 0,   0, 0,    13,   'I',  'H',  'D',  'R',
-                              0,    0,   0x75, 0x30, 0,    0,    0x75, 0x30, 8,   2, 0,    0,    0,    0xe9, 0x45, 0x6f,
-                              0xed, 0,   0,    0,    1,    'I',  'D',  'A',  'T', 0, 0x28, 0x38, 0x7d, 0xe8};
+    const uint8_t header[] = {0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n', 0,    0,    0,    13,   'I',  'H',  'D',
+                              'R',  0,    0,    0x75, 0x30, 0,    0,    0x75, 0x30, 8,    2,    0,    0,    0,    0xe9,
+                              0x45, 0x6f, 0xed, 0,    0,    0,    1,    'I',  'D',  'A',  'T',  0,    0x28, 0x38, 0x7d,
+                              0xe8, 0,    0,    0,    0,    'I',  'E',  'N',  'D',  0xae, 0x42, 0x60, 0x82};
     struct picture p = {0};
     struct rusage before, after;
     const size_t live = alloc_live();
@@ -157,4 +158,18 @@ TEST(a_png_bomb_is_refused_and_takes_no_memory)
     EXPECT(strstr(error_text(), "30000 x 30000"));
     EXPECT(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
     EXPECT(!p.rgb && alloc_live() == live);
+}
+
+/* The length of the EXIF chunk, which stands behind the header at byte 33. */
+TEST(a_png_chunk_longer_than_the_file_takes_no_memory)
+{
+    struct picture p = sample_counting(3, 2), q = {0};
+    struct sample_file f = encode(p.rgb, 9, 3, 2, &(struct kind){PNG_COLOR_TYPE_RGB, 8, false, 6}, false);
+    REQUIRE(!memcmp(f.bytes + 37, "eXIf", 4));
+    f.bytes[33] = 0x70;
+    const size_t count = alloc_count();
+    EXPECT_STATUS(picture_decode("claims.png", f.bytes, f.n, true, &q), ST_FORMAT);
+    EXPECT_INT(alloc_count(), count);
+    free(f.bytes);
+    picture_free(&p);
 }
