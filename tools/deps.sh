@@ -20,7 +20,8 @@ case ${1:-build} in
         want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev ;;
     lint)
         need cmake cmake; need clang clang; need g++ g++; need clang-format clang-format; need clang-tidy clang-tidy
-        need nm binutils ;;
+        need nm binutils
+        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev ;;
     fuzz) need cmake cmake; need clang clang
         if command -v clang > /dev/null 2>&1 && ! ls "$(clang -print-resource-dir)"/lib/*/*fuzzer*.a > /dev/null 2>&1; then
             missing="$missing libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"

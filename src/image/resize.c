@@ -11,6 +11,7 @@ enum { FRACTION_BITS = 22 }; /* 32 less 8 of the pixel and 2 spare; Pillow's PRE
 
 /* The taps of one axis. */
 struct axis {
+    size_t m;         /* places of the output */
     size_t most;      /* taps, at most */
     size_t *from, *n; /* [m]: the stretch of the input */
     int32_t *weight;  /* [m, most] */
@@ -41,6 +42,7 @@ static void weigh(double c, double scale, size_t from, size_t taps, double *real
 static status axis_new(size_t n, size_t m, struct axis *a)
 {
     const double scale = (double)n / (double)m, support = scale > 1.0 ? scale : 1.0;
+    a->m = m;
     a->most = 2 * (size_t)ceil(support) + 1;
     double *real = malloc(a->most * sizeof *real);
     a->from = malloc(m * sizeof *a->from);
@@ -70,8 +72,8 @@ static uint8_t to_byte(int32_t sum)
 static void across(const struct axis *a, const struct picture *p, struct picture *out)
 {
     for (size_t y = 0; y < p->height; y++) {
-        uint8_t *to = out->rgb + y * out->width * 3;
-        for (size_t i = 0; i < out->width; i++, to += 3) {
+        uint8_t *to = out->rgb + y * a->m * 3;
+        for (size_t i = 0; i < a->m; i++, to += 3) {
             const uint8_t *from = p->rgb + (y * p->width + a->from[i]) * 3;
             const int32_t *weight = a->weight + i * a->most;
             int32_t r = 1 << (FRACTION_BITS - 1), g = r, b = r;
@@ -90,8 +92,8 @@ static void across(const struct axis *a, const struct picture *p, struct picture
 /* Row by row with a row of sums, so that the inner loop runs along memory. */
 static void down(const struct axis *a, const struct picture *p, int32_t *sum, struct picture *out)
 {
-    const size_t bytes = out->width * 3;
-    for (size_t i = 0; i < out->height; i++) {
+    const size_t bytes = p->width * 3;
+    for (size_t i = 0; i < a->m; i++) {
         for (size_t x = 0; x < bytes; x++) sum[x] = 1 << (FRACTION_BITS - 1);
         for (size_t y = 0; y < a->n[i]; y++) {
             const uint8_t *from = p->rgb + (a->from[i] + y) * bytes;

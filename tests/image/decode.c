@@ -105,12 +105,24 @@ TEST(exif_gives_the_orientation_or_1)
     EXPECT_INT(exif_orientation(block, 26), 1);
 }
 
+/* Two entries, of which the second says the orientation: where the block ends before it, it must not be seen. */
+TEST(exif_is_not_read_behind_its_end)
+{
+    uint8_t block[38];
+    sample_exif(true, 6, block);
+    memcpy(block + 22, block + 10, 12);
+    block[9] = 2;
+    block[10] = 7; /* another tag */
+    EXPECT_INT(exif_orientation(block, 34), 6);
+    EXPECT_INT(exif_orientation(block, 33), 1);
+}
+
 TEST(colours_lie_over_white)
 {
-    const uint8_t rgba[] = {10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 255, 128};
-    uint8_t rgb[9];
-    picture_flatten(rgba, 3, rgb);
-    EXPECT(!memcmp(rgb, (const uint8_t[]){10, 20, 30, 255, 255, 255, 127, 177, 255}, 9));
+    const uint8_t rgba[] = {10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 255, 128, 1, 0, 255, 254};
+    uint8_t rgb[12];
+    picture_flatten(rgba, 4, rgb);
+    EXPECT(!memcmp(rgb, (const uint8_t[]){10, 20, 30, 255, 255, 255, 127, 177, 255, 2, 1, 255}, 12));
 }
 
 static void expect_round_trip(const struct picture *p, bool stored)

@@ -65,7 +65,8 @@ static void put_long(struct sample_file *f, size_t v)
     sample_append(f, bytes, 4);
 }
 
-/* The extended form: RIFF, a VP8X chunk with `flags`, the picture's chunk, an EXIF chunk. */
+/* The extended form: RIFF, a VP8X chunk with `flags`, the picture's chunk, an unknown one of
+ * odd length, an EXIF chunk. */
 static void extended(const struct picture *p, int flags, int orientation, struct sample_file *out)
 {
     struct sample_file f = lossless(p), g = {0};
@@ -73,11 +74,12 @@ static void extended(const struct picture *p, int flags, int orientation, struct
     const uint8_t about[10] = {(uint8_t)flags, 0, 0, 0, (uint8_t)(p->width - 1), 0, 0, (uint8_t)(p->height - 1)};
     sample_exif(orientation % 2, orientation, exif);
     sample_append(&g, "RIFF", 4);
-    put_long(&g, 4 + 18 + (f.n - 12) + 34);
+    put_long(&g, 4 + 18 + (f.n - 12) + 10 + 34);
     sample_append(&g, "WEBPVP8X", 8);
     put_long(&g, 10);
     sample_append(&g, about, 10);
     sample_append(&g, f.bytes + 12, f.n - 12);
+    sample_append(&g, "ODD \1\0\0\0x\0", 10);
     sample_append(&g, "EXIF", 4);
     put_long(&g, 26);
     sample_append(&g, exif, 26);
@@ -111,7 +113,7 @@ static void abuse(struct sample_file f, size_t tolerated)
     free(f.bytes);
 }
 
-/* The EXIF chunk behind the pixels may lack without harm to them; the decoder reads some bytes less than there are. */
+/* The chunks behind the pixels may lack without harm to them; the decoder reads some bytes less than there are. */
 TEST(a_truncated_webp_is_an_error)
 {
     struct picture p = sample_smooth(24, 16);
@@ -122,7 +124,7 @@ TEST(a_truncated_webp_is_an_error)
     abuse(lossless(&p), 4);
     abuse(with_alpha(), 4);
     extended(&p, 0x08, 6, &f);
-    abuse(f, 34 + 4);
+    abuse(f, 10 + 34 + 4);
     picture_free(&p);
 }
 
