@@ -67,6 +67,7 @@ status params_add(struct params *p, const char *name, dtype type, int rank, cons
         st = fail(ST_MEMORY, "no memory for parameter '%s'", name);
         goto done;
     }
+    e->trained = true;
     TRY(reserve(p));
     TRY(make_zero(p->dev, type, rank, dim, &e->value));
     TRY(make_zero(p->dev, type, rank, dim, &e->grad));
@@ -84,6 +85,7 @@ struct param *params_find(struct params *p, const char *name)
     return NULL;
 }
 
+struct device *params_device(const struct params *p) { return p->dev; }
 size_t params_count(const struct params *p) { return p->count; }
 
 struct param *params_at(struct params *p, size_t i)

@@ -39,6 +39,18 @@ struct walk_args {
     tensor *d_proto, *d_query;  /* overwritten, not added to; NULL: no derivative */
 };
 
+struct
+    sgd_args { /* g = grad + decay value; v = momentum v + (1 - dampening) g; value -= rate v, or rate (g + momentum v) */
+    double rate, momentum, dampening, decay;
+    bool nesterov;
+    bool first; /* v = g: the momentum tensor is not read, nor dampened */
+};
+
+struct adam_args { /* decay is added to the gradient, before the moments */
+    double rate, beta1, beta2, epsilon, decay;
+    double correction1, correction2; /* 1 - beta1^t and 1 - beta2^t at step t = 1, 2, ... */
+};
+
 struct prims {
 #define PRIM(name, params) status(*name) params;
 #include "tensor/prims.def"

@@ -1,0 +1,147 @@
+/* optimiser.c - the state of learning, and its steps over a whole parameter list. */
+#include "train/optimiser.h"
+#include "base/text.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct slot { /* of one parameter; all NULL for one that is not trained */
+    struct param *momentum, *m, *v;
+};
+
+struct optimiser {
+    struct params *p; /* borrowed */
+    struct optimiser_settings s;
+    struct params *state; /* owned */
+    struct slot *slot;    /* owned, one a parameter */
+    size_t count;
+    uint64_t steps;
+};
+
+static bool below_one(double v) { return v >= 0 && v < 1; }
+
+static status check_sgd(const struct optimiser_settings *s)
+{
+    if (!(s->momentum >= 0) || isinf(s->momentum))
+        return fail(ST_VALUE, "momentum is %g, but must be 0 or more", s->momentum);
+    if (!(s->dampening >= 0 && s->dampening <= 1))
+        return fail(ST_VALUE, "dampening is %g, but must lie between 0 and 1", s->dampening);
+    if (s->nesterov && (s->momentum == 0 || s->dampening != 0))
+        return fail(ST_VALUE, "Nesterov's momentum needs a momentum above 0 and dampening 0, not %g and %g",
+                    s->momentum, s->dampening);
+    return OK;
+}
+
+static status check_adam(const struct optimiser_settings *s)
+{
+    if (!below_one(s->beta1) || !below_one(s->beta2))
+        return fail(ST_VALUE, "Adam's betas are %g and %g, but must be at least 0 and below 1", s->beta1, s->beta2);
+    if (!(s->epsilon >= 0) || isinf(s->epsilon))
+        return fail(ST_VALUE, "Adam's epsilon is %g, but must be 0 or more", s->epsilon);
+    return OK;
+}
+
+static status check(const struct optimiser_settings *s)
+{
+    if (!(s->decay >= 0) || isinf(s->decay)) return fail(ST_VALUE, "decay is %g, but must be 0 or more", s->decay);
+    return s->kind == OPTIMISER_SGD ? check_sgd(s) : check_adam(s);
+}
+
+/* A state tensor "PREFIX.NAME" of the parameter's type and shape, zero. */
+static status add_state(struct optimiser *o, const char *prefix, const struct param *of, struct param **out)
+{
+    text name = {0};
+    text_addf(&name, "%s.%s", prefix, of->name);
+    status st = text_status(&name);
+    if (st == OK) st = params_add(o->state, name.data, of->value.type, of->value.rank, of->value.dim, out);
+    if (st == OK) (*out)->trained = false;
+    text_free(&name);
+    return st;
+}
+
+static status add_slot(struct optimiser *o, const struct param *e, struct slot *slot)
+{
+    status st = OK;
+    if (!e->trained) return OK;
+    if (o->s.kind == OPTIMISER_ADAM) {
+        st = add_state(o, "m", e, &slot->m);
+        if (st == OK) st = add_state(o, "v", e, &slot->v);
+    } else if (o->s.momentum != 0) {
+        st = add_state(o, "momentum", e, &slot->momentum);
+    }
+    return st;
+}
+
+status optimiser_new(struct params *p, const struct optimiser_settings *s, struct optimiser **out)
+{
+    status st = check(s);
+    if (st != OK) return st;
+    struct optimiser *o = calloc(1, sizeof *o);
+    if (o) {
+        *o = (struct optimiser){.p = p, .s = *s, .count = params_count(p)};
+        o->state = params_new(params_device(p));
+        o->slot = calloc(o->count ? o->count : 1, sizeof *o->slot);
+    }
+    if (!o || !o->state || !o->slot) {
+        st = fail(ST_MEMORY, "no memory for an optimiser");
+        goto done;
+    }
+    for (size_t i = 0; i < o->count; i++) TRY(add_slot(o, params_at(p, i), &o->slot[i]));
+    *out = o;
+    o = NULL;
+done:
+    optimiser_free(o);
+    return st;
+}
+
+void optimiser_free(struct optimiser *o)
+{
+    if (!o) return;
+    params_free(o->state);
+    free(o->slot);
+    free(o);
+}
+
+static status step_sgd(struct optimiser *o, struct device *d, struct param *e, const struct slot *slot, double rate)
+{
+    const struct sgd_args a = {.rate = rate,
+                               .momentum = o->s.momentum,
+                               .dampening = o->s.dampening,
+                               .decay = o->s.decay,
+                               .nesterov = o->s.nesterov,
+                               .first = o->steps == 0};
+    tensor *momentum = slot->momentum ? &slot->momentum->value : NULL;
+    return PRIM_CALL(d, e->value.type, sgd_step, (d, &a, &e->grad, momentum, &e->value));
+}
+
+static status step_adam(struct optimiser *o, struct device *d, struct param *e, const struct slot *slot, double rate)
+{
+    const double t = (double)(o->steps + 1);
+    const struct adam_args a = {.rate = rate,
+                                .beta1 = o->s.beta1,
+                                .beta2 = o->s.beta2,
+                                .epsilon = o->s.epsilon,
+                                .decay = o->s.decay,
+                                .correction1 = 1 - pow(o->s.beta1, t),
+                                .correction2 = 1 - pow(o->s.beta2, t)};
+    return PRIM_CALL(d, e->value.type, adam_step, (d, &a, &e->grad, &slot->m->value, &slot->v->value, &e->value));
+}
+
+status optimiser_step(struct optimiser *o, double rate)
+{
+    struct device *d = params_device(o->p);
+    status st = OK;
+    assert(params_count(o->p) == o->count);
+    if (!(rate >= 0) || isinf(rate)) return fail(ST_VALUE, "the learning rate is %g, but must be 0 or more", rate);
+    for (size_t i = 0; i < o->count && st == OK; i++) {
+        struct param *e = params_at(o->p, i);
+        if (!e->trained) continue;
+        st = o->s.kind == OPTIMISER_SGD ? step_sgd(o, d, e, &o->slot[i], rate) : step_adam(o, d, e, &o->slot[i], rate);
+    }
+    if (st == OK) o->steps++;
+    return st;
+}
+
+uint64_t optimiser_steps(const struct optimiser *o) { return o->steps; }
+void optimiser_set_steps(struct optimiser *o, uint64_t steps) { o->steps = steps; }
+struct params *optimiser_state(struct optimiser *o) { return o->state; }
