@@ -21,6 +21,9 @@ if(NOT simd_sources)
     set(centra_isas "")
 endif()
 
+# roots that need not set errno are vectors of roots
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/cpu/prims/optimise.c APPEND PROPERTY COMPILE_OPTIONS -fno-math-errno)
+
 centra_objects(objects-base "${base_sources}")
 centra_objects(objects-plain "${plain_sources}")
 target_link_libraries(objects-plain PRIVATE centra-pictures)

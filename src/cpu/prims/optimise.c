@@ -33,8 +33,9 @@ static void sgd_momentum(const struct sgd *w, struct range r)
     const real rate = (real)a->rate, decay = (real)a->decay, keep = (real)a->momentum, *restrict grad = w->grad;
     const real share = (real)(1 - a->dampening), ahead = a->nesterov ? 1 : 0, turn = a->nesterov ? keep : 1;
     real *restrict value = w->value, *restrict momentum = w->momentum;
+    const bool first = a->first;
     for (size_t i = r.from; i < r.to; i++) {
-        const real g = grad[i] + decay * value[i], v = a->first ? g : keep * momentum[i] + share * g;
+        const real g = grad[i] + decay * value[i], v = first ? g : keep * momentum[i] + share * g;
         momentum[i] = v;
         value[i] -= rate * (ahead * g + turn * v);
     }
