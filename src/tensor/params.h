@@ -16,7 +16,7 @@ struct params;
 
 struct params *params_new(struct device *d); /* NULL when memory is out */
 void params_free(struct params *p);
-struct device *params_device(const struct params *p);
+struct device *params_device(const struct params *p); /* where its memory lies */
 /* Adds a parameter, value and gradient zero. The pointer stays valid until params_free. Names are unique. */
 status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out);
 struct param *params_find(struct params *p, const char *name); /* NULL: no such name */

@@ -1,0 +1,116 @@
+/* array.c - the types of arrays in files, their sizes, and their numbers as f32 or f64. */
+#include "base/size.h"
+#include "weights/file.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[] = {
+    [ARRAY_F32] = {"F32", 4}, [ARRAY_F64] = {"F64", 8}, [ARRAY_F16] = {"F16", 2}, [ARRAY_BF16] = {"BF16", 2},
+    [ARRAY_I64] = {"I64", 8}, [ARRAY_I32] = {"I32", 4}, [ARRAY_U8] = {"U8", 1},   [ARRAY_BOOL] = {"BOOL", 1},
+};
+
+size_t array_type_bytes(enum array_type t) { return types[t].bytes; }
+
+const char *array_type_name(enum array_type t) { return types[t].name; }
+
+status array_bytes(const struct weights *w, const char *name, enum array_type type, int rank, const size_t *dim,
+                   size_t *out)
+{
+    size_t bytes = array_type_bytes(type), product = bytes;
+    if (rank > MAX_RANK)
+        return fail(ST_FORMAT, "'%s': array '%.100s' has %d axes; at most %d are read", w->path, name, rank, MAX_RANK);
+    for (int d = 0; d < rank; d++) { /* a 0 must not hide a product that does not fit */
+        if (!size_mul(product, size_max(dim[d], 1), &product))
+            return fail(ST_FORMAT, "'%s': array '%.100s' is larger than any memory", w->path, name);
+        bytes *= dim[d];
+    }
+    *out = bytes;
+    return OK;
+}
+
+/* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. */
+static double half_value(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double v = exponent == 31 ? (fraction ? NAN : INFINITY)
+               : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                              : ldexp(fraction, -24);
+    return h >> 15 ? -v : v;
+}
+
+static float float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static double double_of_bits(uint64_t bits)
+{
+    double f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static int64_t integer_at(const struct named_array *a, size_t i)
+{
+    const unsigned char *b = (const unsigned char *)a->data + i * array_type_bytes(a->type);
+    if (a->type == ARRAY_I64) return (int64_t)load_u64(b);
+    return a->type == ARRAY_I32 ? (int32_t)load_u32(b) : b[0];
+}
+
+static double real_at(const struct named_array *a, size_t i)
+{
+    const unsigned char *b = (const unsigned char *)a->data + i * array_type_bytes(a->type);
+    switch (a->type) {
+    case ARRAY_F32: return float_of_bits(load_u32(b));
+    case ARRAY_F64: return double_of_bits(load_u64(b));
+    case ARRAY_F16: return half_value(load_u16(b));
+    case ARRAY_BF16: return float_of_bits((uint32_t)load_u16(b) << 16);
+    default: return (double)integer_at(a, i);
+    }
+}
+
+static bool is_integer(enum array_type t) { return t >= ARRAY_I64; }
+
+static status get_floats(const struct named_array *a, const char *file, size_t count, float *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        double v = real_at(a, i);
+        if (isfinite(v) && fabs(v) > FLT_MAX)
+            return fail(ST_VALUE, "'%s': element %zu of '%.100s' is %g, too large for a 32-bit number", file, i,
+                        a->name, v);
+        out[i] = is_integer(a->type) ? (float)integer_at(a, i) : (float)v; /* not rounded twice */
+    }
+    return OK;
+}
+
+/* A tensor of the same shape, only for its text. */
+static const char *shape_text(int rank, const size_t *dim, char buffer[SHAPE_TEXT])
+{
+    tensor x = {.rank = rank};
+    for (int d = 0; d < rank; d++) x.dim[d] = dim[d];
+    return tensor_shape_text(&x, buffer);
+}
+
+status named_array_get(const struct named_array *a, const char *file, dtype type, int rank, const size_t *dim,
+                       void *out)
+{
+    bool same = a->rank == rank;
+    for (int d = 0; same && d < rank; d++) same = a->dim[d] == dim[d];
+    if (!same) {
+        char seen[SHAPE_TEXT], wanted[SHAPE_TEXT];
+        return fail(ST_SHAPE, "'%s': '%.100s' is %s, but %s is needed: these weights are for another network", file,
+                    a->name, shape_text(a->rank, a->dim, seen), shape_text(rank, dim, wanted));
+    }
+    size_t count = a->bytes / array_type_bytes(a->type);
+    if (type == DT_F32) return get_floats(a, file, count, out);
+    if (type != DT_F64)
+        return fail(ST_UNSUPPORTED, "'%s': '%.100s' cannot be read as %s", file, a->name, dtype_name(type));
+    for (size_t i = 0; i < count; i++) ((double *)out)[i] = real_at(a, i);
+    return OK;
+}

@@ -1,0 +1,92 @@
+/* safetensors_write.c - writing safetensors. The format knows no gaps, so that only the data as a whole can be aligned:
+ * the header is filled with blanks until they begin at a multiple of 64. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/size.h"
+#include "weights/weights.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named_array *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static void put_array(struct json_writer *j, const struct named_array *a, size_t at)
+{
+    json_key(j, a->name);
+    json_object(j);
+    json_key(j, "dtype");
+    json_string(j, array_type_name(a->type));
+    json_key(j, "shape");
+    json_array(j);
+    for (int d = 0; d < a->rank; d++) json_int(j, (int64_t)a->dim[d]);
+    json_array_end(j);
+    json_key(j, "data_offsets");
+    json_array(j);
+    json_int(j, (int64_t)at);
+    json_int(j, (int64_t)(at + a->bytes));
+    json_array_end(j);
+    json_object_end(j);
+}
+
+static void put_header(text *to, size_t count, const struct named_array *const *arrays, size_t metas,
+                       const struct meta *meta)
+{
+    struct json_writer j;
+    json_begin(&j, to, false);
+    json_object(&j);
+    if (metas) {
+        json_key(&j, "__metadata__");
+        json_object(&j);
+        for (size_t i = 0; i < metas; i++) {
+            json_key(&j, meta[i].key);
+            json_string(&j, meta[i].value);
+        }
+        json_object_end(&j);
+    }
+    for (size_t i = 0, at = 0; i < count; at += arrays[i]->bytes, i++) put_array(&j, arrays[i], at);
+    json_object_end(&j);
+    while ((8 + to->length) % 64 && text_status(to) == OK) text_add(to, " ");
+}
+
+/* The arrays in order of their names, which must be unique and not that of the metadata. */
+static status sort_arrays(const char *path, size_t count, const struct named_array *arrays,
+                          const struct named_array **order)
+{
+    for (size_t i = 0; i < count; i++) order[i] = &arrays[i];
+    if (count) qsort(order, count, sizeof *order, by_name);
+    for (size_t i = 0; i < count; i++) {
+        if (i && !strcmp(order[i - 1]->name, order[i]->name))
+            return fail(ST_USAGE, "'%s' would have two arrays called '%.100s'; names must be unique", path,
+                        order[i]->name);
+        if (!strcmp(order[i]->name, "__metadata__"))
+            return fail(ST_USAGE, "'%s': no array can be called '__metadata__' in safetensors", path);
+    }
+    return OK;
+}
+
+status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
+                     const struct meta *meta)
+{
+    status st = OK;
+    struct file_writer w = {0};
+    text header = {0};
+    unsigned char length[8];
+    const struct named_array **order = calloc(size_max(count, 1), sizeof *order);
+    if (!order) return fail(ST_MEMORY, "no memory to write the %zu arrays of '%s'", count, path);
+    TRY(sort_arrays(path, count, arrays, order));
+    put_header(&header, count, order, metas, meta);
+    TRY(text_status(&header));
+    for (size_t i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header.length >> (8 * i));
+    TRY(file_begin(path, &w));
+    file_put(&w, length, sizeof length);
+    file_put(&w, header.data, header.length);
+    for (size_t i = 0; i < count; i++) file_put(&w, order[i]->data, order[i]->bytes);
+    TRY(file_commit(&w));
+done:
+    text_free(&header);
+    free(order);
+    return st;
+}

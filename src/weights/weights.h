@@ -1,0 +1,58 @@
+/* weights.h - files of named arrays: safetensors, PyTorch's .pth (zip and legacy), and folders of .npy.
+ *
+ * A file is read without executing anything in it: .pth is a pickle, of which only the few opcodes that describe a state
+ * dictionary are understood and all others refused by name. Lengths are checked before use. */
+#ifndef WEIGHTS_WEIGHTS_H
+#define WEIGHTS_WEIGHTS_H
+#include "base/status.h"
+#include "tensor/params.h"
+#include "tensor/tensor.h"
+
+enum array_type { ARRAY_F32, ARRAY_F64, ARRAY_F16, ARRAY_BF16, ARRAY_I64, ARRAY_I32, ARRAY_U8, ARRAY_BOOL };
+
+size_t array_type_bytes(enum array_type t);
+const char *array_type_name(enum array_type t); /* as safetensors writes it: "F32" */
+
+struct named_array {
+    const char *name;
+    enum array_type type;
+    int rank;
+    size_t dim[MAX_RANK];
+    const void *data; /* little-endian, dense, row-major; owned by the file */
+    size_t bytes;
+};
+
+struct weights; /* an open file */
+
+/* Sniffs the kind by content. The whole file is checked: names unique, ranges inside the file and not overlapping. */
+status weights_open(const char *path, struct weights **out);
+status weights_parse(const char *name, const void *bytes, size_t n,
+                     struct weights **out); /* from memory, for the fuzzers */
+void weights_close(struct weights *w);
+const char *weights_kind(const struct weights *w); /* "safetensors", "pth", "pth (legacy)", "npy folder" */
+size_t weights_count(const struct weights *w);
+const struct named_array *weights_at(const struct weights *w, size_t i);           /* in order of their names */
+const struct named_array *weights_find(const struct weights *w, const char *name); /* NULL: none */
+/* Metadata of safetensors, or NULL. */
+const char *weights_meta(const struct weights *w, const char *key);
+size_t weights_meta_count(const struct weights *w);
+void weights_meta_at(const struct weights *w, size_t i, const char **key, const char **value);
+/* SHA-256 in hex over sorted (name, type, shape, bytes). */
+status weights_fingerprint(const struct weights *w, char hex[65]);
+
+/* The numbers as f32 or f64, whatever the file has; refuses another shape by name. */
+status named_array_get(const struct named_array *a, const char *file, dtype type, int rank, const size_t *dim,
+                       void *out);
+
+struct meta {
+    const char *key, *value;
+};
+/* Writes safetensors atomically: names sorted, data 64-byte aligned, metadata as given. */
+status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
+                     const struct meta *meta);
+
+/* Loads parameters by name: each of `p` that begins with `prefix` must be in the file, under its own name or the released one
+ * (name maps: "encoder." and "query." prefixes, num_batches_tracked), and nothing else may be there except what `ignore`
+ * (NULL-terminated prefixes) names. Missing and extra names are listed together in one message; nothing is loaded in part. */
+status weights_load(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore);
+#endif
