@@ -1,0 +1,170 @@
+/* load.c - parameters from files: by our names and the released ones, all or nothing. */
+#include "tests/ops/world.h"
+#include "tests/test.h"
+#include "tests/weights/sample.h"
+#include "weights/names.h"
+#include <stdio.h>
+
+/* A file with one array of two numbers under each of the names, the first k, k + 0.5 for the k-th. */
+static status write_names(const char *path, const char *const *names)
+{
+    static float data[8][2];
+    struct named_array a[8];
+    size_t n = 0;
+    for (; names[n]; n++) {
+        data[n][0] = (float)n;
+        data[n][1] = (float)n + 0.5f;
+        a[n] = (struct named_array){
+            .name = names[n], .type = ARRAY_F32, .rank = 1, .dim = {2}, .data = data[n], .bytes = sizeof data[n]};
+    }
+    return weights_write(path, n, a, 0, NULL);
+}
+
+struct rig {
+    struct world world;
+    struct params *p;
+    struct param *conv, *fc, *cat;
+};
+
+static bool rig_open(struct rig *r)
+{
+    if (!world_open(&r->world, 1, DT_F64, TAPE_TRAINING)) return false;
+    r->p = params_new(r->world.dev);
+    return r->p && params_add(r->p, "layer1.0.weight", DT_F64, DIMS(2), &r->conv) == OK &&
+           params_add(r->p, "head.fc1.weight", DT_F64, DIMS(2), &r->fc) == OK &&
+           params_add(r->p, "pre.cat", DT_F64, DIMS(2), &r->cat) == OK;
+}
+
+static void rig_close(struct rig *r)
+{
+    params_free(r->p);
+    world_close(&r->world);
+}
+
+/* Loads those names with that prefix and `ignore`. */
+static status load(struct rig *r, const char *const *names, const char *prefix, const char *const *ignore)
+{
+    char path[4096];
+    struct weights *w = NULL;
+    snprintf(path, sizeof path, "%s/w", test_folder());
+    EXPECT_OK(write_names(path, names));
+    EXPECT_OK(weights_open(path, &w));
+    status st = w ? weights_load(w, r->p, prefix, ignore) : ST_IO;
+    weights_close(w);
+    return st;
+}
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+TEST(parameters_load_under_our_names_and_the_released_ones)
+{
+    struct rig r;
+    REQUIRE(rig_open(&r));
+    EXPECT_OK(load(&r, NAMES("pre.cat", "layer1.0.weight", "head.fc1.weight"), "", NULL));
+    EXPECT_NUMBERS(&r.world, r.cat->value, 0, 0.5);
+    EXPECT_NUMBERS(&r.world, r.conv->value, 1, 1.5);
+    EXPECT_NUMBERS(&r.world, r.fc->value, 2, 2.5);
+    EXPECT_OK(load(
+        &r,
+        NAMES("encoder.layer1.1.num_batches_tracked", "encoder.layer1.0.weight", "query.rn.fc1.weight", "category_mat"),
+        "", NULL));
+    EXPECT_NUMBERS(&r.world, r.conv->value, 1, 1.5);
+    EXPECT_NUMBERS(&r.world, r.fc->value, 2, 2.5);
+    EXPECT_NUMBERS(&r.world, r.cat->value, 3, 3.5);
+    rig_close(&r);
+}
+
+TEST(missing_and_extra_names_are_listed_together_and_nothing_is_loaded)
+{
+    struct rig r;
+    REQUIRE(rig_open(&r));
+    EXPECT_STATUS(load(&r, NAMES("a", "layer1.0.weight", "encoder.layer2.0.weight"), "", NULL), ST_FORMAT);
+    EXPECT(strstr(error_text(),
+                  "is for another network: missing head.fc1.weight, pre.cat; extra a, encoder.layer2.0.weight"));
+    EXPECT_NUMBERS(&r.world, r.conv->value, 0, 0);
+    EXPECT_STATUS(load(&r, NAMES("a", "b", "c", "d", "e", "layer1.0.weight"), "layer", NULL), ST_FORMAT);
+    EXPECT(strstr(error_text(), "another network: extra a, b, c, d and 1 more"));
+    EXPECT_STATUS(load(&r, NAMES("layer1.0.weight", "encoder.layer1.0.weight"), "layer", NULL), ST_FORMAT);
+    EXPECT(strstr(error_text(), "network: extra encoder.layer1.0.weight"));
+    EXPECT_NUMBERS(&r.world, r.conv->value, 0, 0);
+    rig_close(&r);
+}
+
+TEST(ignored_prefixes_stand_for_the_released_names_too)
+{
+    struct rig r;
+    REQUIRE(rig_open(&r));
+    EXPECT_OK(load(&r, NAMES("encoder.layer1.0.weight", "query.rn.fc1.weight", "category_mat"), "layer",
+                   NAMES("head.", "pre.")));
+    EXPECT_NUMBERS(&r.world, r.conv->value, 0, 0.5);
+    EXPECT_NUMBERS(&r.world, r.fc->value, 0, 0);
+    EXPECT_STATUS(load(&r, NAMES("encoder.layer1.0.weight", "query.rn.fc1.weight"), "layer", NAMES("pre.")), ST_FORMAT);
+    EXPECT_OK(load(&r, NAMES("encoder.layer1.0.weight", "query.rn.fc1.weight"), "head.", NAMES("layer1")));
+    EXPECT_NUMBERS(&r.world, r.fc->value, 1, 1.5);
+    rig_close(&r);
+}
+
+TEST(another_shape_is_refused_by_name_and_nothing_is_loaded)
+{
+    struct rig r;
+    struct param *extra;
+    REQUIRE(rig_open(&r));
+    EXPECT_OK(params_add(r.p, "layer2.bias", DT_F64, DIMS(1, 2), &extra));
+    EXPECT_STATUS(load(&r, NAMES("layer1.0.weight", "layer2.bias"), "layer", NULL), ST_SHAPE);
+    EXPECT(strstr(error_text(), "'layer2.bias' is [2], but [1, 2] is needed: these weights are for another network"));
+    EXPECT_NUMBERS(&r.world, r.conv->value, 0, 0);
+    rig_close(&r);
+}
+
+TEST(names_map_in_both_directions)
+{
+    static const char *const pairs[][2] = {
+        {"head.fc2.bias", "query.rn.fc2.bias"},
+        {"head.scale", "query.scale"},
+        {"head.scale", "scale"},
+        {"head.r", "query.r"},
+        {"head.key.weight", "query.key_head.weight"},
+        {"head.query.weight", "query.query_head.weight"},
+        {"head.value.weight", "query.value_head.weight"},
+        {"pre.scale", "scale"},
+        {"pre.r", "r"},
+        {"pre.fc.bias", "fake_classifier.bias"},
+        {"conv1.weight", "encoder.conv1.weight"},
+    };
+    char name[NAME_TEXT];
+    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+        bool there = false, back = false;
+        for (size_t i = 0; name_in_file(pairs[k][0], i, name); i++) there |= !strcmp(name, pairs[k][1]);
+        for (size_t i = 0; name_of_ours(pairs[k][1], i, name); i++) back |= !strcmp(name, pairs[k][0]);
+        if (!there || !back)
+            test_failed(__FILE__, __LINE__, "%s does not map to %s and back", pairs[k][0], pairs[k][1]);
+    }
+    EXPECT(!name_in_file("head.rest", 1, name)); /* "head.r" is a whole name, not a beginning */
+    EXPECT(name_is_idle("bn1.num_batches_tracked") && !name_is_idle("num_batches_tracked.weight"));
+}
+
+TEST(numbers_too_large_for_32_bits_are_refused)
+{
+    const double x = 1e39;
+    const struct named_array a = {.name = "a", .type = ARRAY_F64, .rank = 0, .data = &x, .bytes = sizeof x};
+    float f;
+    double d;
+    EXPECT_STATUS(named_array_get(&a, "f", DT_F32, 0, NULL, &f), ST_VALUE);
+    EXPECT_OK(named_array_get(&a, "f", DT_F64, 0, NULL, &d));
+    EXPECT_NEAR(d, x, 0);
+}
+
+TEST(halves_have_their_subnormal_and_special_values)
+{
+    static const struct {
+        uint16_t bits;
+        double wanted;
+    } cases[] = {{0x0001, 0x1p-24}, {0x03ff, 1023 * 0x1p-24}, {0x0400, 0x1p-14}, {0x7bff, 65504}, {0xfc00, -INFINITY}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned char b[2] = {(unsigned char)cases[i].bits, (unsigned char)(cases[i].bits >> 8)};
+        const struct named_array a = {.name = "a", .type = ARRAY_F16, .rank = 0, .data = b, .bytes = 2};
+        double d = 0;
+        EXPECT_OK(named_array_get(&a, "f", DT_F64, 0, NULL, &d));
+        EXPECT(d == cases[i].wanted);
+    }
+}
