@@ -93,7 +93,7 @@ const char *fixture(const char *name)
 
 static void put(text *t, uint64_t v, int bytes)
 {
-    for (int i = 0; i < bytes; i++) text_add_bytes(t, &(unsigned char){(unsigned char)(v >> (8 * i))}, 1);
+    for (int i = 0; i < bytes; i++, v >>= 8) text_add_bytes(t, &(unsigned char){(unsigned char)v}, 1);
 }
 
 static uint32_t crc_of(const unsigned char *b, size_t n)
