@@ -146,6 +146,32 @@ CENTRA_API centra_status centra_head_score(centra_head *head, const centra_episo
 /* Device bytes held for such calls. */
 CENTRA_API size_t centra_session_bytes(const centra_session *session);
 
+/* Weights: files of named arrays (safetensors, PyTorch's .pth, folders of .npy), read without executing anything */
+
+typedef struct centra_weights centra_weights;
+
+typedef struct centra_array_info {
+    const char *name, *type; /* "layer1.0.weight", "F32" */
+    size_t rank, dim[6];
+    size_t bytes;
+    const void *data; /* little-endian, row-major; valid until the file is closed, as all pointers here */
+} centra_array_info;
+
+/* Reads and checks the whole file. Close with centra_weights_close. */
+CENTRA_API centra_status centra_weights_open(const char *path, centra_weights **out);
+CENTRA_API void centra_weights_close(centra_weights *weights);
+CENTRA_API const char *centra_weights_kind(const centra_weights *weights); /* "safetensors", "pth", ... */
+/* The arrays, sorted by name. CENTRA_USAGE when there is no such index. */
+CENTRA_API size_t centra_weights_count(const centra_weights *weights);
+CENTRA_API centra_status centra_weights_array(const centra_weights *weights, size_t index, centra_array_info *out);
+/* Metadata: a key and its text. CENTRA_USAGE when there is no such index. */
+CENTRA_API centra_status centra_weights_meta(const centra_weights *weights, size_t index, const char **key,
+                                             const char **value);
+/* SHA-256 over names, types, shapes and numbers: the same for every kind of file. */
+CENTRA_API centra_status centra_weights_fingerprint(const centra_weights *weights, char hex[65]);
+/* Writes the arrays as safetensors, released names changed to those of this library. */
+CENTRA_API centra_status centra_weights_convert(const centra_weights *weights, const char *path);
+
 /* Kernels: which variant each got */
 
 CENTRA_API size_t centra_kernel_count(void);

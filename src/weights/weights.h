@@ -51,6 +51,9 @@ struct meta {
 status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
                      const struct meta *meta);
 
+/* Writes what is in the file as safetensors, metadata included, under our names where they differ from the released. */
+status weights_convert(const struct weights *w, const char *path);
+
 /* Loads parameters by name: each of `p` that begins with `prefix` must be in the file, under its own name or the released one
  * (name maps: "encoder." and "query." prefixes, num_batches_tracked), and nothing else may be there except what `ignore`
  * (NULL-terminated prefixes) names. Missing and extra names are listed together in one message; nothing is loaded in part. */

@@ -143,6 +143,25 @@ TEST(names_map_in_both_directions)
     EXPECT(name_is_idle("bn1.num_batches_tracked") && !name_is_idle("num_batches_tracked.weight"));
 }
 
+TEST(converting_gives_released_arrays_our_names)
+{
+    char in[4096], out[4096];
+    struct weights *w = NULL, *v = NULL;
+    snprintf(in, sizeof in, "%s/in", test_folder());
+    snprintf(out, sizeof out, "%s/out", test_folder());
+    EXPECT_OK(write_names(in, NAMES("encoder.layer1.0.weight", "query.rn.fc1.weight", "scale")));
+    EXPECT_OK(weights_open(in, &w));
+    REQUIRE(w);
+    EXPECT_OK(weights_convert(w, out));
+    EXPECT_OK(weights_open(out, &v));
+    REQUIRE(v && weights_count(v) == 3);
+    EXPECT_TEXT(weights_at(v, 0)->name, "head.fc1.weight");
+    EXPECT_TEXT(weights_at(v, 1)->name, "layer1.0.weight");
+    EXPECT_TEXT(weights_at(v, 2)->name, "scale"); /* of which head, or none, is not said */
+    weights_close(w);
+    weights_close(v);
+}
+
 TEST(numbers_too_large_for_32_bits_are_refused)
 {
     const double x = 1e39;

@@ -1,0 +1,115 @@
+/* weights.c - centra weights: what a file of weights holds, and the same as safetensors. */
+#include "app/library.h"
+#include "app/table.h"
+#include "app/terminal.h"
+#include "base/json.h"
+#include <string.h>
+
+static void add_shape(text *to, const centra_array_info *a)
+{
+    text_add(to, "[");
+    for (size_t d = 0; d < a->rank; d++) text_addf(to, "%s%zu", d ? ", " : "", a->dim[d]);
+    text_add(to, "]");
+}
+
+static void show_table(const centra_weights *w, const char *fingerprint, text *to)
+{
+    struct table table = {.align = "lll"};
+    centra_array_info a;
+    const char *key, *value;
+    text_addf(to, "%s, %zu arrays, fingerprint %s\n", centra_weights_kind(w), centra_weights_count(w), fingerprint);
+    for (size_t i = 0; centra_weights_meta(w, i, &key, &value) == CENTRA_OK; i++) text_addf(to, "%s: %s\n", key, value);
+    for (size_t i = 0; centra_weights_array(w, i, &a) == CENTRA_OK; i++) {
+        text shape = {0};
+        add_shape(&shape, &a);
+        table_cell(&table, "%s", a.name);
+        table_cell(&table, "%s", a.type);
+        table_cell(&table, "%s", text_string(&shape));
+        text_free(&shape);
+    }
+    table_write(&table, 2, to);
+}
+
+static void json_array_info(struct json_writer *j, const centra_array_info *a)
+{
+    json_object(j);
+    json_key(j, "name");
+    json_string(j, a->name);
+    json_key(j, "type");
+    json_string(j, a->type);
+    json_key(j, "shape");
+    json_array(j);
+    for (size_t d = 0; d < a->rank; d++) json_int(j, (int64_t)a->dim[d]);
+    json_array_end(j);
+    json_object_end(j);
+}
+
+static void show_json(const centra_weights *w, const char *fingerprint, text *to)
+{
+    struct json_writer j;
+    centra_array_info a;
+    const char *key, *value;
+    json_begin(&j, to, true);
+    json_object(&j);
+    json_key(&j, "kind");
+    json_string(&j, centra_weights_kind(w));
+    json_key(&j, "fingerprint");
+    json_string(&j, fingerprint);
+    json_key(&j, "metadata");
+    json_object(&j);
+    for (size_t i = 0; centra_weights_meta(w, i, &key, &value) == CENTRA_OK; i++) {
+        json_key(&j, key);
+        json_string(&j, value);
+    }
+    json_object_end(&j);
+    json_key(&j, "arrays");
+    json_array(&j);
+    for (size_t i = 0; centra_weights_array(w, i, &a) == CENTRA_OK; i++) json_array_info(&j, &a);
+    json_array_end(&j);
+    json_object_end(&j);
+    text_add(to, "\n");
+}
+
+static status show(const struct call *c, const centra_weights *w)
+{
+    char fingerprint[65];
+    text t = {0};
+    status st = library(centra_weights_fingerprint(w, fingerprint));
+    if (st != OK) return st;
+    (c->common.json ? show_json : show_table)(w, fingerprint, &t);
+    return put(&t);
+}
+
+static status weights_run(const struct call *c)
+{
+    centra_weights *w = NULL;
+    const bool convert = !strcmp(c->arguments[0], "convert");
+    if (convert != (c->argument_count == 3))
+        return fail(ST_USAGE, convert ? "a file to write is missing: centra weights convert IN OUT"
+                                      : "one file is enough: centra weights show FILE");
+    status st = library(centra_weights_open(c->arguments[1], &w));
+    if (st != OK) return st;
+    if (!convert) {
+        st = show(c, w);
+    } else {
+        interrupt_hold();
+        st = library(centra_weights_convert(w, c->arguments[2]));
+        interrupt_release();
+    }
+    centra_weights_close(w);
+    return st;
+}
+
+static const char *const what[] = {"convert", "show", NULL};
+
+const struct command weights_command = {
+    .name = "weights",
+    .title = "shows what a file of weights holds, or converts it to safetensors",
+    .arguments = "convert|show FILE [OUT]",
+    .least = 2,
+    .most = 3,
+    .choices = what,
+    .run = weights_run,
+    .examples = {{"centra weights show model.pth", "names, types, shapes and the fingerprint"},
+                 {"centra weights convert model.pth model.safetensors", "the same arrays under the names used here"}},
+};

@@ -1,0 +1,31 @@
+/* weights.c - transcripts of centra weights. */
+#include "tests/app/program.h"
+#include "tests/test.h"
+
+#define FIXTURE(name) CENTRA_SOURCE_DIR "/tests/weights/fixtures/" name
+
+TEST(weights_show_lists_names_types_shapes_and_the_same_fingerprint_after_converting)
+{
+    static const char *const kinds[][2] = {{FIXTURE("nested.pth"), "pth, 9"}, {"out.safetensors", "safetensors, 9"}};
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), "out.safetensors");
+    struct ran a = program_run("", WORDS("weights", "show", kinds[0][0]));
+    struct ran b = program_run("", WORDS("weights", "show", kinds[1][0]));
+    EXPECT_INT(a.status, 0);
+    EXPECT_INT(b.status, 0);
+    EXPECT(!strncmp(a.out, kinds[0][1], strlen(kinds[0][1])));
+    EXPECT(!strncmp(b.out, kinds[1][1], strlen(kinds[1][1])));
+    const char *x = strchr(a.out, ','), *y = strchr(b.out, ',');
+    REQUIRE(x && y);
+    EXPECT_TEXT(y, x);
+    ran_free(&a);
+    ran_free(&b);
+}
+
+TEST(weights_refuse_what_is_missing_or_too_much)
+{
+    EXPECT_REFUSED(2, "centra weights: a file to write is missing: centra weights convert IN OUT", "weights", "convert",
+                   "a");
+    EXPECT_REFUSED(2, "centra weights: one file is enough: centra weights show FILE", "weights", "show", "a", "b");
+    EXPECT_REFUSED(1, "centra weights: cannot open 'none.pth': No such file or directory", "weights", "show",
+                   "none.pth");
+}
