@@ -87,7 +87,6 @@ struct param *params_find(struct params *p, const char *name)
     return NULL;
 }
 
-struct device *params_device(const struct params *p) { return p->dev; }
 size_t params_count(const struct params *p) { return p->count; }
 
 struct param *params_at(struct params *p, size_t i)
