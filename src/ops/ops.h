@@ -4,6 +4,7 @@
  * with tape_upload; their range is checked where they come from the host (ops/labels.c). */
 #ifndef OPS_OPS_H
 #define OPS_OPS_H
+#include "base/random.h"
 #include "ops/tape.h"
 
 /* elementwise with numpy broadcasting */
@@ -53,6 +54,25 @@ var *op_nll(tape *t, var *log_prob, const tensor *labels);         /* the same f
 
 /* feature maps */
 var *op_adaptive_pool(tape *t, var *x, size_t height, size_t width); /* [n, c, h, w], average */
+
+/* networks: maps are channels-last, [n, h, w, c] */
+var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad); /* weight [out, c, kh, kw]; zero border */
+struct batch_norm {
+    struct param *gain, *bias;     /* [c] */
+    struct param *mean, *variance; /* [c] running statistics: buffers */
+    double momentum, epsilon;      /* momentum: the share of the new batch in the running statistics */
+};
+/* batch_statistics: normalises by this batch, and updates the running statistics; else normalises by those. */
+var *op_batch_norm(tape *t, var *x, const struct batch_norm *bn, bool batch_statistics);
+var *op_leaky_relu(tape *t, var *x, double slope); /* any shape; the derivative at 0 is the slope */
+var *op_max_pool2(tape *t, var *x);                /* 2x2, stride 2; an odd last row or column is dropped */
+/* Each element survives with 1 - rate and is then divided by that. */
+var *op_dropout(tape *t, var *x, double rate, struct random *r);
+/* DropBlock (Ghiasi et al. 2018): each position of a square of `block` is, with seed_rate, the corner of an erased one;
+ * what survives is scaled so that the sum over the batch stays the same on average. */
+var *op_drop_block(tape *t, var *x, double seed_rate, size_t block, struct random *r);
+/* The same with given corners: seeds [n, h - block + 1, w - block + 1, c] on the host, not 0: a corner. */
+var *op_drop_block_at(tape *t, var *x, const unsigned char *seeds, size_t block);
 
 /* the mutual walk; proto [way, C, rs], query [nq, C, rq] */
 struct walk {

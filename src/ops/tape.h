@@ -41,7 +41,7 @@ var *tape_fail(tape *t, status st);
 enum leaf_grad { GRAD_ADDS, GRAD_OVERWRITES }; /* GRAD_OVERWRITES: what the buffer held before does not matter */
 var *tape_leaf(tape *t, const tensor *value, const tensor *grad, enum leaf_grad how);
 var *tape_constant(tape *t, const tensor *value);
-var *tape_param(tape *t, struct param *p); /* its gradient adds to the parameter's own */
+var *tape_param(tape *t, struct param *p); /* its gradient adds to the parameter's own; a buffer is a constant */
 /* A constant uploaded from host memory. */
 var *tape_upload(tape *t, dtype type, int rank, const size_t *dim, const void *host);
 

@@ -60,7 +60,8 @@ static status make_zero(struct device *d, dtype type, int rank, const size_t *di
     return st;
 }
 
-status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out)
+static status add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, bool trained,
+                  struct param **out)
 {
     status st = OK;
     if (params_find(p, name)) return fail(ST_USAGE, "there already is a parameter '%s'; names are unique", name);
@@ -72,12 +73,24 @@ status params_add(struct params *p, const char *name, dtype type, int rank, cons
     e->trained = true;
     TRY(reserve(p));
     TRY(make_zero(p->dev, type, rank, dim, &e->value));
-    TRY(make_zero(p->dev, type, rank, dim, &e->grad));
+    if (trained) TRY(make_zero(p->dev, type, rank, dim, &e->grad));
+    e->trained = trained;
     p->item[p->count++] = *out = e;
     e = NULL; /* the list owns it from here */
 done:
     param_free(p->dev, e);
     return st;
+}
+
+status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out)
+{
+    return add(p, name, type, rank, dim, true, out);
+}
+
+status params_add_buffer(struct params *p, const char *name, dtype type, int rank, const size_t *dim,
+                         struct param **out)
+{
+    return add(p, name, type, rank, dim, false, out);
 }
 
 struct param *params_find(struct params *p, const char *name)
@@ -98,6 +111,7 @@ struct param *params_at(struct params *p, size_t i)
 status params_zero_grad(struct params *p)
 {
     status st = OK;
-    for (size_t i = 0; i < p->count && st == OK; i++) st = zero_tensor(p->dev, &p->item[i]->grad);
+    for (size_t i = 0; i < p->count && st == OK; i++)
+        if (p->item[i]->trained) st = zero_tensor(p->dev, &p->item[i]->grad);
     return st;
 }

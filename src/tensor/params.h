@@ -1,4 +1,5 @@
-/* params.h - named parameters: the tensors that training changes, with a gradient beside each.
+/* params.h - named parameters: the tensors that training changes, with a gradient beside each; and buffers, such as
+ * running statistics, which belong to a network and its files but have no gradient.
  *
  * Heads and networks list theirs as data; files, optimisers and the tape meet them here by name. The list owns the
  * device memory. */
@@ -9,7 +10,7 @@
 struct param {
     const char *name; /* owned by the list: "head.fc1.weight" */
     tensor value, grad;
-    bool trained; /* false: running statistics, which no optimiser touches */
+    bool trained; /* false: a buffer (running statistics), which no optimiser touches; its grad has no memory */
 };
 
 struct params;
@@ -19,8 +20,11 @@ void params_free(struct params *p);
 struct device *params_device(const struct params *p); /* where its memory lies */
 /* Adds a parameter, value and gradient zero. The pointer stays valid until params_free. Names are unique. */
 status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out);
+/* The same for a buffer: value zero, no gradient. */
+status params_add_buffer(struct params *p, const char *name, dtype type, int rank, const size_t *dim,
+                         struct param **out);
 struct param *params_find(struct params *p, const char *name); /* NULL: no such name */
 size_t params_count(const struct params *p);
 struct param *params_at(struct params *p, size_t i); /* in order of addition */
-status params_zero_grad(struct params *p);
+status params_zero_grad(struct params *p);           /* buffers have none */
 #endif

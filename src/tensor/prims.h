@@ -13,6 +13,10 @@ struct axis {
     size_t outer, n, inner;
 };
 
+struct conv_shape {
+    size_t stride, pad; /* both axes alike; the border is zeros */
+};
+
 /* The mutual walk between one query's features and all support features (methods: docs/mcl.md). Inputs are raw
  * features; every output may be NULL. `gradient` asks for the derivative in the same sweep. */
 enum walk_solver { WALK_AUTO, WALK_FULL, WALK_BLOCK, WALK_REDUCED, WALK_DEFLATED, WALK_QR, WALK_PINV, WALK_ITERATE };

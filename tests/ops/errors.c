@@ -4,7 +4,7 @@
 
 struct vars { /* what a case may use */
     tape *t;
-    var *m23, *m32, *v4, *cube, *scalar, *other, *index;
+    var *m23, *m32, *v4, *cube, *map, *scalar, *other, *index;
     const tensor *labels3;
 };
 
@@ -67,6 +67,27 @@ static var *e_pool_to(const struct vars *v)
 {
     return op_adaptive_pool(v->t, op_reshape(v->t, v->m23, DIMS(1, 1, 2, 3)), 0, 1);
 }
+static var *e_conv(const struct vars *v) { return op_conv2d(v->t, v->m23, v->map, 1, 0); }
+static var *e_conv_stride(const struct vars *v) { return op_conv2d(v->t, v->map, v->map, 0, 0); }
+static var *e_conv_channels(const struct vars *v) { return op_conv2d(v->t, v->map, v->map, 1, 1); }
+static var *e_conv_large(const struct vars *v)
+{
+    return op_conv2d(v->t, op_reshape(v->t, v->map, DIMS(2, 2, 1, 2)), op_reshape(v->t, v->map, DIMS(2, 2, 1, 2)), 1,
+                     0);
+}
+static var *e_max_pool2(const struct vars *v) { return op_max_pool2(v->t, op_reshape(v->t, v->map, DIMS(1, 1, 4, 2))); }
+static var *e_dropout(const struct vars *v) { return op_dropout(v->t, v->map, 1.5, &(struct random){0}); }
+static var *e_drop_block(const struct vars *v) { return op_drop_block(v->t, v->map, 0.1, 3, &(struct random){0}); }
+static var *batch_norm(const struct vars *v, var *x, var *gain)
+{
+    struct param g = {.name = "g", .value = gain->value}, s = {.name = "s", .value = v->v4->value};
+    return op_batch_norm(v->t, x, &(struct batch_norm){&g, &g, &s, &s, 0.1, 1e-5}, true);
+}
+static var *e_norm(const struct vars *v) { return batch_norm(v, v->v4, v->v4); }
+static var *e_norm_gain(const struct vars *v) { return batch_norm(v, v->m23, v->v4); }
+static var *e_norm_few(const struct vars *v) { return batch_norm(v, op_reshape(v->t, v->v4, DIMS(1, 4)), v->v4); }
+static var *e_norm_none(const struct vars *v) { return op_batch_norm(v->t, v->m23, &(struct batch_norm){0}, true); }
+
 static var *e_param(const struct vars *v) { return tape_param(v->t, NULL); }
 
 static const struct error_case cases[] = {
@@ -111,6 +132,24 @@ static const struct error_case cases[] = {
     {e_labels, ST_VALUE, "label 1 is 2, but must lie between 0 and 1 (there are 2 classes)"},
     {e_pool, ST_SHAPE, "op adaptive_pool: the input has shape [2, 2, 2]; it must be [n, c, h, w], not empty"},
     {e_pool_to, ST_USAGE, "op adaptive_pool: cannot pool to 0 x 1 cells"},
+    {e_conv, ST_SHAPE, "op conv2d: shapes [2, 3] and [2, 2, 2, 1]; they must be [n, h, w, in] and [out, in, kh, kw]"},
+    {e_conv_stride, ST_USAGE,
+     "op conv2d: stride 0 and border 0; the stride must be at least 1, the border at most 65536"},
+    {e_conv_channels, ST_SHAPE,
+     "op conv2d: maps [2, 2, 2, 1] and weights [2, 2, 2, 1] do not fit: the numbers of channels differ"},
+    {e_conv_large, ST_SHAPE,
+     "op conv2d: maps [2, 2, 1, 2] and weights [2, 2, 1, 2] do not fit: the filter is larger than the map with its "
+     "border"},
+    {e_max_pool2, ST_SHAPE,
+     "op max_pool2: the input has shape [1, 1, 4, 2]; it must be [n, h, w, c] with h and w at least 2"},
+    {e_dropout, ST_USAGE, "op dropout: the rate is 1.5, but must lie between 0 and 0.999"},
+    {e_drop_block, ST_SHAPE,
+     "op drop_block: a square of 3 does not fit maps of shape [2, 2, 2, 1]; they must be [n, h, w, c]"},
+    {e_norm, ST_SHAPE, "op batch_norm: the input has shape [4]; it must be [..., channels]"},
+    {e_norm_gain, ST_SHAPE, "op batch_norm: the gain is f64 [4]; there are 3 channels of f64"},
+    {e_norm_few, ST_SHAPE,
+     "op batch_norm: shape [1, 4] has fewer than 2 numbers a channel, which is too few for statistics of the batch"},
+    {e_norm_none, ST_USAGE, "a parameter that the network needs was never added"},
     {e_param, ST_USAGE, "a parameter that the network needs was never added"},
 };
 
@@ -126,10 +165,11 @@ TEST(ops_refuse_bad_shapes_in_words)
         v.m32 = world_leaf(&w, DIMS(3, 2), x);
         v.v4 = world_leaf(&w, DIMS(4), x);
         v.cube = world_leaf(&w, DIMS(2, 2, 2), x);
+        v.map = world_leaf(&w, DIMS(2, 2, 2, 1), x);
         v.scalar = world_leaf(&w, 0, NULL, x);
         v.other = tape_upload(w.t, DT_F32, DIMS(4), (float[]){1, 2, 3, 4});
         v.index = tape_upload(w.t, DT_I32, DIMS(3), (int32_t[]){0, 1, 1});
-        REQUIRE(v.m23 && v.m32 && v.v4 && v.cube && v.scalar && v.other && v.index);
+        REQUIRE(v.m23 && v.m32 && v.v4 && v.cube && v.map && v.scalar && v.other && v.index);
         v.labels3 = &v.index->value;
         EXPECT(!cases[i].call(&v));
         EXPECT_STATUS(tape_status(w.t), cases[i].st);

@@ -97,6 +97,34 @@ static var *g_nll(struct world *w, var **in)
     return op_nll(w->t, in[0], op_labels(w->t, (int32_t[]){1, 0, 2, 1, 1}, 5, 3));
 }
 
+static var *g_conv(struct world *w, var **in) { return op_conv2d(w->t, in[0], in[1], 1, 1); }
+static var *g_conv_stride(struct world *w, var **in) { return op_conv2d(w->t, in[0], in[1], 2, 0); }
+static var *g_leaky_relu(struct world *w, var **in) { return op_leaky_relu(w->t, in[0], 0.2); }
+static var *g_max_pool2(struct world *w, var **in) { return op_max_pool2(w->t, in[0]); }
+
+/* A leaf as a parameter that shares its value and its gradient, which therefore counts as written. */
+static struct param as_param(struct world *w, var *leaf)
+{
+    struct param p = {.name = "leaf", .value = leaf->value, .grad = leaf->value, .trained = true};
+    if (!leaf->grad.data) return p;
+    EXPECT_OK(w->dev->zero(w->dev, leaf->grad.data, tensor_bytes(&leaf->grad)));
+    leaf->grad_is_written = true;
+    p.grad = leaf->grad;
+    return p;
+}
+
+static var *batch_norm(struct world *w, var **in, bool batch)
+{
+    var *mean = world_constant(w, DIMS(3), NUMBERS(0.25, 0, -0.5));
+    var *variance = world_constant(w, DIMS(3), NUMBERS(0.5, 1, 2));
+    struct param gain = as_param(w, in[1]), bias = as_param(w, in[2]);
+    struct param m = {.name = "mean", .value = mean->value}, v = {.name = "variance", .value = variance->value};
+    return op_batch_norm(w->t, in[0], &(struct batch_norm){&gain, &bias, &m, &v, 0.1, 1e-5}, batch);
+}
+
+static var *g_batch(struct world *w, var **in) { return batch_norm(w, in, true); }
+static var *g_running(struct world *w, var **in) { return batch_norm(w, in, false); }
+
 static const struct walk walk_settings = {.gamma = 4, .beta = 3, .alpha = 0.5, .solver = WALK_AUTO};
 
 static var *g_walk(struct world *w, var **in)
@@ -116,6 +144,8 @@ static var *g_walk_nll(struct world *w, var **in)
 static const struct grad_case cases[] = {
     {"adaptive_pool", "5x4 to 2x3", {{4, {2, 1, 5, 4}}}, -1, 1, false, g_pool},
     {"affine", "", {{2, {3, 4}}}, -1, 1, false, g_affine},
+    {"batch_norm", "batch statistics", {{4, {2, 2, 3, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_batch},
+    {"batch_norm", "running statistics", {{4, {2, 2, 3, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_running},
     {"binary", "add, stretched", {{3, {2, 1, 4}}, {2, {3, 1}}}, -1, 1, false, g_add},
     {"binary", "sub, stretched", {{2, {3, 4}}, {1, {4}}}, -1, 1, false, g_sub},
     {"binary", "mul, stretched", {{3, {2, 3, 1}}, {2, {3, 4}}}, -1, 1, false, g_mul},
@@ -127,10 +157,13 @@ static const struct grad_case cases[] = {
     {"cholesky_solve", "one matrix for all", {{2, {3, 3}}, {3, {2, 3, 2}}}, -1, 1, false, g_cholesky_solve},
     {"class_mean", "", {{3, {5, 2, 3}}}, -1, 1, false, g_class_mean},
     {"concat", "middle axis", {{3, {2, 1, 3}}, {3, {2, 2, 3}}}, -1, 1, false, g_concat},
+    {"conv2d", "3x3", {{4, {1, 4, 5, 2}}, {4, {3, 2, 3, 3}}}, -1, 1, false, g_conv},
+    {"conv2d", "3x2, stride 2", {{4, {2, 5, 4, 2}}, {4, {3, 2, 3, 2}}}, -1, 1, false, g_conv_stride},
     {"cross_entropy", "", {{2, {5, 3}}}, -2, 2, false, g_cross_entropy},
     {"gather", "with repeats", {{3, {2, 3, 2}}}, -1, 1, false, g_gather},
     {"l2norm", "middle axis", {{3, {2, 3, 2}}}, 0.2, 1, false, g_l2norm},
     {"l2norm", "last axis", {{2, {3, 5}}}, -1, 1, false, g_l2norm_last},
+    {"leaky_relu", "", {{2, {3, 4}}}, -2, 2, true, g_leaky_relu},
     {"log_softmax", "middle axis", {{3, {2, 3, 2}}}, -2, 2, false, g_log_softmax},
     {"log_softmax", "last axis", {{2, {3, 5}}}, -2, 2, false, g_log_softmax_last},
     {"matmul", "nn", {{2, {3, 4}}, {2, {4, 2}}}, -1, 1, false, g_nn},
@@ -145,6 +178,7 @@ static const struct grad_case cases[] = {
     {"matmul", "tt, one a for all", {{3, {1, 4, 3}}, {3, {2, 2, 4}}}, -1, 1, false, g_tt},
     {"matmul", "linear", {{2, {3, 4}}, {2, {2, 4}}, {1, {2}}}, -1, 1, false, g_linear},
     {"matmul", "cosine", {{3, {2, 3, 4}}, {2, {2, 4}}}, -1, 1, false, g_cosine},
+    {"max_pool2", "", {{4, {1, 5, 4, 3}}}, -2, 2, true, g_max_pool2},
     {"nll", "", {{2, {5, 3}}}, -2, 0, false, g_nll},
     {"permute", "", {{3, {2, 3, 4}}}, -1, 1, false, g_permute},
     {"qr", "tall", {{2, {5, 3}}}, -1, 1, false, g_qr},

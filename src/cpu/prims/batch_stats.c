@@ -1,0 +1,69 @@
+/* batch_stats.c - mean and variance of each channel, and the running ones.
+ *
+ * Each block of rows is gone through twice, for its mean and for the squares around that mean, in double; the blocks are
+ * then joined in order (Chan, Golub and LeVeque 1979), so nothing cancels and nothing depends on threads. */
+#include "cpu/prims/batch.h"
+
+struct stats {
+    struct batch b;
+    const real *x;
+    double *parts; /* [blocks, 2, c]: mean, and sum of squares around it */
+};
+
+static status stats_piece(void *context, size_t piece, size_t worker)
+{
+    const struct stats *s = context;
+    const struct range r = piece_range(s->b.rows, s->b.grain, piece);
+    const size_t c = s->b.c;
+    double *restrict mean = s->parts + 2 * piece * c, *restrict square = mean + c;
+    (void)worker;
+    for (size_t j = 0; j < c; j++) mean[j] = square[j] = 0;
+    for (size_t i = r.from; i < r.to; i++)
+        for (size_t j = 0; j < c; j++) mean[j] += (double)s->x[i * c + j];
+    for (size_t j = 0; j < c; j++) mean[j] /= (double)(r.to - r.from);
+    for (size_t i = r.from; i < r.to; i++)
+        for (size_t j = 0; j < c; j++) {
+            const double e = (double)s->x[i * c + j] - mean[j];
+            square[j] += e * e;
+        }
+    return OK;
+}
+
+static void join(const struct stats *s, size_t channel, real *mean_out, real *variance_out)
+{
+    double mean = 0, square = 0, count = 0;
+    for (size_t p = 0; p < s->b.blocks; p++) {
+        const struct range r = piece_range(s->b.rows, s->b.grain, p);
+        const double more = (double)(r.to - r.from), *part = s->parts + 2 * p * s->b.c + channel;
+        const double apart = part[0] - mean, all = count + more;
+        mean += apart * more / all;
+        square += part[s->b.c] + apart * apart * count * more / all;
+        count = all;
+    }
+    *mean_out = (real)mean;
+    *variance_out = (real)(square / count);
+}
+
+status R(prim_batch_stats)(struct device *d, const tensor *x, tensor *mean, tensor *variance)
+{
+    struct stats s = {.b = batch_of(x), .x = reals(x)};
+    void *memory;
+    status st = cpu_shared(cpu_of(d), 2 * s.b.blocks * s.b.c * sizeof(double), &memory);
+    if (st != OK) return st;
+    s.parts = memory;
+    st = pool_run(cpu_of(d)->threads, s.b.blocks, stats_piece, &s);
+    for (size_t j = 0; st == OK && j < s.b.c; j++) join(&s, j, reals(mean) + j, reals(variance) + j);
+    return st;
+}
+
+status R(prim_batch_running)(struct device *d, const tensor *mean, const tensor *variance, double momentum,
+                             double unbias, tensor *running_mean, tensor *running_variance)
+{
+    real *m = reals(running_mean), *v = reals(running_variance);
+    (void)d;
+    for (size_t j = 0; j < tensor_count(mean); j++) {
+        m[j] = (real)((1 - momentum) * (double)m[j] + momentum * (double)reals(mean)[j]);
+        v[j] = (real)((1 - momentum) * (double)v[j] + momentum * unbias * (double)reals(variance)[j]);
+    }
+    return OK;
+}

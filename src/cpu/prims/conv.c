@@ -1,0 +1,151 @@
+/* conv.c - convolution of channels-last maps, and its derivative with respect to the map, as matrix products.
+ *
+ * The numbers under one row of a filter are contiguous in a frame (cpu/prims/frame.h), so a row of outputs is a sum of kh
+ * products, one for each row of the filter: [ow, kw * in] by [kw * in, out], with a read where it lies. The weights are
+ * packed once a call, as panels [panel][kh][kw][in][width]. A piece is a band of rows of one picture; inside it panels
+ * come first, so that a panel stays in the cache while all rows meet it. The derivative is a convolution of dy, with
+ * zeros between its pixels when the stride is not 1, by the weights turned by half a turn. */
+#include "cpu/prims/frame.h"
+
+enum { BAND_BYTES = 256 << 10, PANEL_BYTES = 256 << 10 };
+
+struct conv {
+    struct device *d;
+    const kernel_table *k;
+    struct R(frame) from;
+    size_t n, kh, kw, stride;
+    size_t oh, ow, out; /* of the result */
+    real *panels, *to;
+    bool add;
+    size_t band, bands; /* rows of a band, bands of a picture */
+    size_t filter_rows; /* that are multiplied at a time: as much of a panel as the cache likes */
+};
+
+struct packing {
+    const real *w; /* element (tap, p, j) is w[j*column + p*row + tap], or taps - 1 - tap when turned */
+    size_t taps, in, out, row, column, width;
+    bool turned;
+    real *panels;
+};
+
+static status pack_piece(void *context, size_t piece, size_t worker)
+{
+    const struct packing *p = context;
+    const size_t first = piece * p->width, columns = size_min(p->width, p->out - first);
+    real *panel = p->panels + piece * p->taps * p->in * p->width;
+    (void)worker;
+    for (size_t i = 0; columns < p->width && i < p->taps * p->in * p->width; i++) panel[i] = 0;
+    for (size_t j = 0; j < columns; j++)
+        for (size_t c = 0; c < p->in; c++) {
+            const real *w = p->w + (first + j) * p->column + c * p->row;
+            for (size_t tap = 0; tap < p->taps; tap++)
+                panel[(tap * p->in + c) * p->width + j] = w[p->turned ? p->taps - 1 - tap : tap];
+        }
+    return OK;
+}
+
+static size_t taps_of(const struct conv *c) { return c->kh * c->kw * c->from.c; }
+
+static void multiply_band(const struct conv *c, const real *frame, real *to, size_t rows)
+{
+    const size_t width = c->k->gemm_width, line = c->from.width * c->from.c, depth = c->kw * c->from.c;
+    for (size_t j = 0; j < c->out; j += width)
+        for (size_t ky = 0; ky < c->kh; ky += c->filter_rows)
+            for (size_t y = 0; y < rows; y++)
+                c->k->gemm_sum(size_min(c->filter_rows, c->kh - ky), line, depth * width, c->ow,
+                               size_min(width, c->out - j), depth, frame + (y * c->stride + ky) * line,
+                               c->stride * c->from.c, 1, c->panels + j * taps_of(c) + ky * depth * width, width, 0,
+                               to + y * c->ow * c->out + j, c->out, c->add || ky > 0);
+}
+
+/* Frame rows under a band of `rows` rows of outputs. */
+static size_t rows_under(const struct conv *c, size_t rows) { return (rows - 1) * c->stride + c->kh; }
+
+static size_t frame_bytes(const struct conv *c)
+{
+    return rows_under(c, c->band) * c->from.width * c->from.c * sizeof(real);
+}
+
+static status conv_piece(void *context, size_t piece, size_t worker)
+{
+    const struct conv *c = context;
+    const size_t picture = piece / c->bands;
+    const struct range r = piece_range(c->oh, c->band, piece % c->bands);
+    real *to = c->to + (picture * c->oh + r.from) * c->ow * c->out;
+    void *scratch;
+    if (R(frame_is_picture)(&c->from)) {
+        const size_t line = c->from.w * c->from.c;
+        multiply_band(c, c->from.data + (picture * c->from.h + r.from * c->stride) * line, to, r.to - r.from);
+        return OK;
+    }
+    const status st = cpu_scratch(cpu_of(c->d), worker, frame_bytes(c), &scratch);
+    if (st != OK) return st;
+    R(frame_copy)(&c->from, picture, r.from * c->stride, rows_under(c, r.to - r.from), scratch);
+    multiply_band(c, scratch, to, r.to - r.from);
+    return OK;
+}
+
+static status conv_run(struct conv *c, struct packing *p)
+{
+    status st = OK;
+    void *memory;
+    const size_t width = c->k->gemm_width, panels = size_div_up(c->out, width);
+    const size_t line_bytes = c->from.width * c->from.c * sizeof(real);
+    c->band = size_max(1, size_min(c->oh, BAND_BYTES / size_max(1, c->stride * line_bytes)));
+    c->bands = size_div_up(c->oh, c->band);
+    c->filter_rows = taps_of(c) * width * sizeof(real) <= PANEL_BYTES ? c->kh : 1;
+    TRY(cpu_shared(cpu_of(c->d), panels * width * taps_of(c) * sizeof(real), &memory));
+    c->panels = p->panels = memory;
+    p->width = width;
+    TRY(pool_run(cpu_of(c->d)->threads, panels, pack_piece, p));
+    TRY(cpu_reserve(cpu_of(c->d), frame_bytes(c)));
+    TRY(pool_run(cpu_of(c->d)->threads, c->n * c->bands, conv_piece, c));
+done:
+    return st;
+}
+
+status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+{
+    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3], pad = s.pad;
+    struct conv c = {.d = d,
+                     .k = KERNELS(d),
+                     .n = x->dim[0],
+                     .kh = kh,
+                     .kw = kw,
+                     .stride = s.stride,
+                     .oh = y->dim[1],
+                     .ow = y->dim[2],
+                     .out = y->dim[3],
+                     .to = reals(y)};
+    c.from = (struct R(frame)){reals(x), x->dim[1],      x->dim[2],      in,
+                               1,        (ptrdiff_t)pad, (ptrdiff_t)pad, x->dim[2] + 2 * pad};
+    struct packing p = {.w = reals(w), .taps = kh * kw, .in = in, .out = c.out, .row = kh * kw, .column = in * kh * kw};
+    return conv_run(&c, &p);
+}
+
+status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
+{
+    const size_t out = w->dim[0], in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    struct conv c = {.d = d,
+                     .k = KERNELS(d),
+                     .n = dx->dim[0],
+                     .kh = kh,
+                     .kw = kw,
+                     .stride = 1,
+                     .oh = dx->dim[1],
+                     .ow = dx->dim[2],
+                     .out = in,
+                     .to = reals(dx),
+                     .add = true};
+    c.from = (struct R(frame)){reals(dy),
+                               dy->dim[1],
+                               dy->dim[2],
+                               out,
+                               s.stride,
+                               (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad,
+                               (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad,
+                               c.ow + kw - 1};
+    struct packing p = {
+        .w = reals(w), .taps = kh * kw, .in = out, .out = in, .row = in * kh * kw, .column = kh * kw, .turned = true};
+    return conv_run(&c, &p);
+}

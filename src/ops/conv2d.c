@@ -1,0 +1,59 @@
+/* conv2d - cross-correlation of channels-last maps [n, h, w, in] with weights [out, in, kh, kw], zeros around the map:
+ * [n, (h + 2 pad - kh) / stride + 1, ..., out]. */
+#include "ops/op.h"
+#include "ops/ops.h"
+
+enum { MOST_PAD = 1 << 16 };
+
+static status conv2d_forward(struct node *n)
+{
+    const struct conv_shape *s = n->attr;
+    return N_PRIM(n, conv2d, &n->in[0]->value, &n->in[1]->value, *s, &n->out[0]->value);
+}
+
+static status conv2d_backward(struct node *n)
+{
+    const struct conv_shape *s = n->attr;
+    const tensor *dy = &n->out[0]->grad;
+    tensor *dx = var_grad(n->in[0]), *dw = var_grad(n->in[1]);
+    status st = tape_status(n->tape);
+    if (st == OK && dw) st = N_PRIM(n, conv2d_grad_w, &n->in[0]->value, dy, *s, dw);
+    if (st == OK && dx) st = N_PRIM(n, conv2d_grad_x, &n->in[1]->value, dy, *s, dx);
+    return st;
+}
+
+const struct op conv2d_op = {"conv2d", conv2d_forward, conv2d_backward};
+
+/* NULL, or why x and weight do not fit; rank 4 is known. */
+static const char *misfit(const tensor *x, const tensor *weight, struct conv_shape s)
+{
+    for (int i = 0; i < 4; i++)
+        if (!weight->dim[i]) return "the weights are empty";
+    if (x->dim[3] != weight->dim[1]) return "the numbers of channels differ";
+    if (x->dim[1] + 2 * s.pad < weight->dim[2] || x->dim[2] + 2 * s.pad < weight->dim[3])
+        return "the filter is larger than the map with its border";
+    return NULL;
+}
+
+var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad)
+{
+    char a[SHAPE_TEXT], b[SHAPE_TEXT];
+    const struct conv_shape s = {stride, pad};
+    struct node *n = node_new(t, &conv2d_op, 2, (var *[]){x, weight}, &s, sizeof s);
+    if (!n) return NULL;
+    const tensor *v = &x->value, *w = &weight->value;
+    if (!stride || pad > MOST_PAD)
+        return node_fail(n, ST_USAGE, "stride %zu and border %zu; the stride must be at least 1, the border at most %d",
+                         stride, pad, MOST_PAD);
+    if (v->rank != 4 || w->rank != 4)
+        return node_fail(n, ST_SHAPE, "shapes %s and %s; they must be [n, h, w, in] and [out, in, kh, kw]",
+                         tensor_shape_text(v, a), tensor_shape_text(w, b));
+    const char *why = misfit(v, w, s);
+    if (why)
+        return node_fail(n, ST_SHAPE, "maps %s and weights %s do not fit: %s", tensor_shape_text(v, a),
+                         tensor_shape_text(w, b), why);
+    NODE_TRY(n, node_out(n, 4,
+                         (size_t[]){v->dim[0], (v->dim[1] + 2 * pad - w->dim[2]) / stride + 1,
+                                    (v->dim[2] + 2 * pad - w->dim[3]) / stride + 1, w->dim[0]}));
+    return node_run(n);
+}

@@ -1,0 +1,82 @@
+/* prims_conv.c - convolution and its derivatives against loops straight from the definition, over odd shapes. */
+#include "tests/cpu/prims_rig.h"
+
+struct shape {
+    size_t n, h, w, in, out, kh, kw, stride, pad;
+};
+
+static const struct shape shapes[] = {
+    {1, 1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 4, 3, 2, 3, 3, 1, 1},   {2, 7, 6, 3, 17, 5, 5, 1, 2},
+    {1, 9, 9, 16, 17, 3, 3, 2, 1},  {2, 6, 5, 17, 64, 1, 1, 1, 0}, {1, 8, 7, 16, 3, 1, 1, 2, 0},
+    {1, 6, 6, 64, 33, 3, 3, 1, 1},  {3, 7, 7, 1, 16, 5, 5, 2, 0},  {1, 5, 8, 3, 4, 3, 3, 1, 0},
+    {1, 4, 4, 2, 3, 1, 1, 1, 1},    {1, 4, 5, 2, 3, 1, 1, 2, 2},   {2, 5, 6, 3, 4, 3, 1, 1, 1},
+    {1, 6, 5, 2, 3, 3, 5, 2, 2},    {0, 5, 5, 3, 4, 3, 3, 1, 1},   {1, 3, 3, 300, 5, 3, 3, 1, 1},
+    {2, 90, 70, 20, 3, 3, 3, 1, 1}, {2, 7, 7, 3, 2, 3, 3, 3, 1},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static size_t out_size(size_t in, size_t k, const struct shape *s) { return (in + 2 * s->pad - k) / s->stride + 1; }
+
+/* Calls `meet` for every product in the sum: y's element, x's and w's. */
+struct triple {
+    const double *x, *w, *dy;
+    double *y, *dx, *dw;
+};
+
+static void meet(const struct triple *t, size_t y, size_t x, size_t w)
+{
+    if (t->y) t->y[y] += t->x[x] * t->w[w];
+    if (t->dx) t->dx[x] += t->dy[y] * t->w[w];
+    if (t->dw) t->dw[w] += t->dy[y] * t->x[x];
+}
+
+static void pixel(const struct shape *s, const struct triple *t, size_t p, size_t y)
+{
+    const size_t oh = out_size(s->h, s->kh, s), ow = out_size(s->w, s->kw, s);
+    const size_t picture = p / ow / oh, oy = p / ow % oh, ox = p % ow, o = y % s->out;
+    for (size_t i = 0; i < s->in * s->kh * s->kw; i++) {
+        const size_t c = i / s->kw / s->kh, iy = oy * s->stride + i / s->kw % s->kh, ix = ox * s->stride + i % s->kw;
+        if (iy < s->pad || iy >= s->h + s->pad || ix < s->pad || ix >= s->w + s->pad) continue;
+        meet(t, y, ((picture * s->h + iy - s->pad) * s->w + ix - s->pad) * s->in + c, o * s->in * s->kh * s->kw + i);
+    }
+}
+
+static void check_shape(struct rig *r, const struct shape *s)
+{
+    const size_t oh = out_size(s->h, s->kh, s), ow = out_size(s->w, s->kw, s);
+    const struct conv_shape how = {s->stride, s->pad};
+    tensor x = rig_random(r, -1, 1, DIMS(s->n, s->h, s->w, s->in));
+    tensor w = rig_random(r, -1, 1, DIMS(s->out, s->in, s->kh, s->kw));
+    tensor y = rig_blank(r, DIMS(s->n, oh, ow, s->out)), dy = rig_random(r, -1, 1, DIMS(s->n, oh, ow, s->out));
+    tensor dx = rig_random(r, -1, 1, DIMS(s->n, s->h, s->w, s->in)); /* what is there counts */
+    tensor dw = rig_random(r, -1, 1, DIMS(s->out, s->in, s->kh, s->kw));
+    struct triple t = {rig_numbers(r, &x),  rig_numbers(r, &w), rig_numbers(r, &dy), rig_zeros(r, tensor_count(&y)),
+                       rig_numbers(r, &dx), rig_numbers(r, &dw)};
+    for (size_t i = 0; i < tensor_count(&y); i++) pixel(s, &t, i / s->out, i);
+    EXPECT_OK(PRIM(r, conv2d, &x, &w, how, &y));
+    EXPECT_TENSOR(r, y, t.y, 8 + (double)(s->in * s->kh * s->kw) / 2);
+    EXPECT_OK(PRIM(r, conv2d_grad_x, &w, &dy, how, &dx));
+    EXPECT_TENSOR(r, dx, t.dx, 8 + (double)(s->out * s->kh * s->kw) / 2);
+    EXPECT_OK(PRIM(r, conv2d_grad_w, &x, &dy, how, &dw));
+    EXPECT_TENSOR(r, dw, t.dw, 8 + (double)(s->n * oh * ow) / 2);
+}
+
+static void check_conv(struct rig *r)
+{
+    for (size_t i = 0; i < SHAPES; i++) check_shape(r, &shapes[i]);
+}
+TEST(conv2d_and_its_derivatives_of_all_shapes) { rig_each(check_conv); }
+
+/* More pictures than are taken at a time. */
+static void check_chunks(struct rig *r) { check_shape(r, &(struct shape){20, 40, 40, 1, 65, 3, 3, 2, 1}); }
+TEST(conv2d_weight_gradients_join_many_chunks_of_pictures) { rig_each(check_chunks); }
+
+static void check_by_hand(struct rig *r)
+{
+    tensor x = rig_given(r, NUMBERS(1, 2, 3, 4), DIMS(1, 2, 2, 1)),
+           w = rig_given(r, NUMBERS(0, 0, 0, 0, 1, 10, 0, 100, 1000), DIMS(1, 1, 3, 3));
+    tensor y = rig_blank(r, DIMS(1, 2, 2, 1));
+    EXPECT_OK(PRIM(r, conv2d, &x, &w, ((struct conv_shape){1, 1}), &y)); /* not flipped */
+    EXPECT_TENSOR(r, y, NUMBERS(4321, 402, 43, 4), 0);
+}
+TEST(conv2d_by_hand) { rig_each(check_by_hand); }
