@@ -19,6 +19,8 @@ struct params *params_new(struct device *d)
     return p;
 }
 
+struct device *params_device(const struct params *p) { return p->dev; }
+
 static void param_free(struct device *d, struct param *e)
 {
     if (!e) return;
@@ -70,7 +72,6 @@ static status add(struct params *p, const char *name, dtype type, int rank, cons
         st = fail(ST_MEMORY, "no memory for parameter '%s'", name);
         goto done;
     }
-    e->trained = true;
     TRY(reserve(p));
     TRY(make_zero(p->dev, type, rank, dim, &e->value));
     if (trained) TRY(make_zero(p->dev, type, rank, dim, &e->grad));

@@ -1,0 +1,49 @@
+/* layers.c - convolutions and batch norms by name, and the two ends of every network. */
+#include "nets/layers.h"
+#include "base/plain.h"
+
+enum { FULL_NAME = LAYER_NAME + 32 };
+static const double EPSILON = 1e-5;
+
+static struct param *find(const struct layer_pass *l, const char *name, const char *part)
+{
+    char full[FULL_NAME];
+    plain_snprintf(full, sizeof full, "%s.%s", name, part);
+    struct param *p = params_find(l->p, full);
+    if (!p && tape_status(l->t) == OK)
+        tape_fail(l->t, fail(ST_USAGE, "the network needs a parameter '%s', which was never added", full));
+    return p;
+}
+
+var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t stride, enum layer_border border)
+{
+    struct param *weight = find(l, name, "weight");
+    if (!weight || !x) return NULL;
+    const size_t pad = border == BORDER_SAME ? weight->value.dim[2] / 2 : 0;
+    return op_conv2d(l->t, x, tape_param(l->t, weight), stride, pad);
+}
+
+var *layer_norm(const struct layer_pass *l, const char *name, var *x, double momentum)
+{
+    const struct batch_norm bn = {find(l, name, "weight"),
+                                  find(l, name, "bias"),
+                                  find(l, name, "running_mean"),
+                                  find(l, name, "running_var"),
+                                  momentum,
+                                  EPSILON};
+    if (!x || tape_status(l->t) != OK) return NULL;
+    return op_batch_norm(l->t, x, &bn, l->pass->mode == NET_TRAIN);
+}
+
+var *layer_enter(tape *t, var *pictures)
+{
+    char shape[SHAPE_TEXT];
+    if (!pictures || tape_status(t) != OK) return NULL;
+    const tensor *x = &pictures->value;
+    if (x->rank != 4 || x->dim[1] != 3)
+        return tape_fail(
+            t, fail(ST_SHAPE, "a network needs pictures [n, 3, height, width], not %s", tensor_shape_text(x, shape)));
+    return op_permute(t, pictures, (int[]){0, 2, 3, 1});
+}
+
+var *layer_leave(tape *t, var *x) { return x ? op_permute(t, x, (int[]){0, 3, 1, 2}) : NULL; }

@@ -1,0 +1,44 @@
+/* layers.h - what networks are made of: parameters under the released names, and passes through them.
+ *
+ * A layer is known by its name within the list of parameters: a convolution "layer1.0" has "layer1.0.weight", a batch
+ * norm "layer1.1" has weight, bias, running_mean and running_var. The count of batches that published files carry
+ * (num_batches_tracked) changes no result and is left out. */
+#ifndef NETS_LAYERS_H
+#define NETS_LAYERS_H
+#include "nets/net.h"
+
+enum { LAYER_NAME = 64 };
+
+/* Start values of a convolution's weights [out, in, k, k]. */
+enum layer_start {
+    START_XAVIER,  /* uniform, half-width sqrt(6 / (k k (in + out))) (Glorot and Bengio 2010) */
+    START_KAIMING, /* normal, deviation sqrt(2 / (out k k)) (He et al. 2015, fan out) */
+    START_FAN_IN   /* uniform, half-width 1 / sqrt(in k k) */
+};
+
+struct layer_list { /* what the functions that add parameters share */
+    struct params *p;
+    dtype type;
+    struct random *random;
+};
+
+status layer_conv_params(struct layer_list *l, const char *name, size_t out, size_t in, size_t k,
+                         enum layer_start start);
+/* Gain 1, bias 0, running mean 0, running variance 1. */
+status layer_norm_params(struct layer_list *l, const char *name, size_t channels);
+
+struct layer_pass { /* what a forward pass shares */
+    tape *t;
+    struct params *p;
+    struct net_pass *pass;
+};
+
+/* BORDER_SAME: k / 2 zeros on each side, so that with stride 1 a map keeps its size. */
+enum layer_border { BORDER_SAME, BORDER_NONE };
+var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t stride, enum layer_border border);
+var *layer_norm(const struct layer_pass *l, const char *name, var *x, double momentum);
+
+/* [n, 3, H, W] to channels-last, and the result back to [n, C, h, w]. */
+var *layer_enter(tape *t, var *pictures);
+var *layer_leave(tape *t, var *x);
+#endif

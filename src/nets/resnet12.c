@@ -1,0 +1,131 @@
+/* resnet12.c - ResNet-12: four residual blocks of three 3x3 convolutions, each followed by pooling (84x84 gives 5x5).
+ *
+ * With drop > 0, in training, elements are dropped after the first two blocks and squares (DropBlock) after the last
+ * two, whose rate grows over the first 40,000 passes. */
+#include "base/plain.h"
+#include "nets/layers.h"
+#include <math.h>
+
+enum { STAGES = 4, RAMP_CALLS = 20 * 2000 };
+static const double SLOPE = 0.1, MOMENTUM = 0.1;
+
+struct resnet12 {
+    const char *widths;
+    double drop;
+    int64_t block;
+};
+
+static const struct option resnet12_options[] = {
+    OPT_TEXT(struct resnet12, widths, "widths", "64,160,320,640", "N,N,N,N", "channels of the four blocks"),
+    OPT_FLOAT(struct resnet12, drop, "drop", 0, 0, 0.9,
+              "share of the features dropped in training (0.1 in pre-training)"),
+    OPT_INT(struct resnet12, block, "block", 5, 1, 64, "side of the squares that DropBlock erases"), OPT_END};
+
+/* The four numbers of `s`; false when it is something else. */
+static bool parse_widths(const char *s, size_t width[STAGES])
+{
+    for (int i = 0; i < STAGES; i++) {
+        size_t v = 0;
+        if (*s < '1' || *s > '9') return false;
+        for (; *s >= '0' && *s <= '9' && v <= 4096; s++) v = 10 * v + (size_t)(*s - '0');
+        if (v > 4096 || *s != (i + 1 < STAGES ? ',' : '\0')) return false;
+        width[i] = v;
+        s++;
+    }
+    return true;
+}
+
+static status read_widths(const struct resnet12 *s, size_t width[STAGES])
+{
+    if (parse_widths(s->widths, width)) return OK;
+    return fail(ST_USAGE, "widths is '%s', but must be four numbers from 1 to 4096 with commas: 64,160,320,640",
+                s->widths);
+}
+
+static const char *part(char name[LAYER_NAME], int stage, const char *of)
+{
+    plain_snprintf(name, LAYER_NAME, "layer%d.0.%s", stage + 1, of);
+    return name;
+}
+
+static status stage_params(struct layer_list *l, int stage, size_t in, size_t out)
+{
+    static const char *const convs[] = {"conv1", "conv2", "conv3", "downsample.0"};
+    static const char *const norms[] = {"bn1", "bn2", "bn3", "downsample.1"};
+    char name[LAYER_NAME];
+    status st = OK;
+    for (int i = 0; i < 4 && st == OK; i++) {
+        const bool from_input = i == 0 || i == 3;
+        st = layer_conv_params(l, part(name, stage, convs[i]), out, from_input ? in : out, i == 3 ? 1 : 3,
+                               START_KAIMING);
+        if (st == OK) st = layer_norm_params(l, part(name, stage, norms[i]), out);
+    }
+    return st;
+}
+
+static status resnet12_params(const void *settings, dtype type, struct random *r, struct params *p)
+{
+    size_t width[STAGES];
+    struct layer_list l = {p, type, r};
+    status st = read_widths(settings, width);
+    for (int i = 0; i < STAGES && st == OK; i++) st = stage_params(&l, i, i ? width[i - 1] : 3, width[i]);
+    return st;
+}
+
+static size_t resnet12_channels(const void *settings)
+{
+    size_t width[STAGES];
+    return parse_widths(((const struct resnet12 *)settings)->widths, width) ? width[STAGES - 1] : 0;
+}
+
+static var *conv_norm(const struct layer_pass *l, int stage, const char *conv, const char *norm, var *x)
+{
+    char name[LAYER_NAME];
+    x = layer_conv(l, part(name, stage, conv), x, 1, BORDER_SAME);
+    return layer_norm(l, part(name, stage, norm), x, MOMENTUM);
+}
+
+/* The chance that a position is the corner of an erased square, so that about drop of the map goes at the ramp's end. */
+static double seed_rate(const struct resnet12 *s, const struct net_pass *pass, const tensor *x)
+{
+    const double ramp = fmin(s->drop, s->drop / RAMP_CALLS * ((double)pass->calls + 1)), side = (double)s->block;
+    const double h = (double)x->dim[1], w = (double)x->dim[2];
+    return fmin(1, ramp / (side * side) * h * w / ((h - side + 1) * (w - side + 1)));
+}
+
+static var *drop(const struct layer_pass *l, const struct resnet12 *s, int stage, var *x)
+{
+    if (!x || s->drop == 0 || l->pass->mode != NET_TRAIN) return x;
+    if (stage < 2) return op_dropout(l->t, x, s->drop, &l->pass->random);
+    const size_t block = (size_t)s->block;
+    const bool fits = x->value.dim[1] >= block && x->value.dim[2] >= block;
+    return op_drop_block(l->t, x, fits ? seed_rate(s, l->pass, &x->value) : 0, block, &l->pass->random);
+}
+
+static var *stage_forward(const struct layer_pass *l, const struct resnet12 *s, int stage, var *x)
+{
+    var *a = op_leaky_relu(l->t, conv_norm(l, stage, "conv1", "bn1", x), SLOPE);
+    a = op_leaky_relu(l->t, conv_norm(l, stage, "conv2", "bn2", a), SLOPE);
+    a = conv_norm(l, stage, "conv3", "bn3", a);
+    var *shortcut = conv_norm(l, stage, "downsample.0", "downsample.1", x);
+    return drop(l, s, stage, op_max_pool2(l->t, op_leaky_relu(l->t, op_add(l->t, a, shortcut), SLOPE)));
+}
+
+static var *resnet12_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)
+{
+    const struct layer_pass l = {t, p, pass};
+    x = layer_enter(t, x);
+    for (int i = 0; i < STAGES; i++) x = stage_forward(&l, settings, i, x);
+    return layer_leave(t, x);
+}
+
+const struct net resnet12_net = {
+    .name = "resnet12",
+    .title = "four residual blocks, each followed by pooling",
+    .paper = "Lee et al., Meta-learning with differentiable convex optimization, CVPR 2019",
+    .options = resnet12_options,
+    .settings_bytes = sizeof(struct resnet12),
+    .params = resnet12_params,
+    .channels = resnet12_channels,
+    .forward = resnet12_forward,
+};
