@@ -86,3 +86,24 @@ TEST(params_survive_every_failed_allocation)
     }
     world_close(&w);
 }
+
+TEST(a_buffer_has_no_gradient_and_is_a_constant_on_the_tape)
+{
+    struct world w;
+    struct param *a = NULL, *b = NULL;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    EXPECT_OK(params_add(p, "weight", DT_F64, DIMS(2), &a));
+    EXPECT_OK(params_add_buffer(p, "running_mean", DT_F64, DIMS(2), &b));
+    REQUIRE(a && b);
+    EXPECT(a->trained && !b->trained && !b->grad.data);
+    EXPECT_NUMBERS(&w, b->value, 0, 0);
+    EXPECT_OK(params_zero_grad(p));
+    EXPECT(params_device(p) == w.dev);
+    const var *trained = tape_param(w.t, a), *constant = tape_param(w.t, b);
+    REQUIRE(trained && constant);
+    EXPECT(trained->needs_grad && !constant->needs_grad);
+    params_free(p);
+    world_close(&w);
+}
