@@ -38,8 +38,6 @@ void params_free(struct params *p)
     free(p);
 }
 
-struct device *params_device(const struct params *p) { return p->dev; }
-
 static status reserve(struct params *p)
 {
     size_t bytes, capacity = size_max(16, 2 * p->capacity);
