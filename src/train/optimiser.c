@@ -53,8 +53,7 @@ static status add_state(struct optimiser *o, const char *prefix, const struct pa
     text name = {0};
     text_addf(&name, "%s.%s", prefix, of->name);
     status st = text_status(&name);
-    if (st == OK) st = params_add(o->state, name.data, of->value.type, of->value.rank, of->value.dim, out);
-    if (st == OK) (*out)->trained = false;
+    if (st == OK) st = params_add_buffer(o->state, name.data, of->value.type, of->value.rank, of->value.dim, out);
     text_free(&name);
     return st;
 }
