@@ -146,6 +146,32 @@ CENTRA_API centra_status centra_head_score(centra_head *head, const centra_episo
 /* Device bytes held for such calls. */
 CENTRA_API size_t centra_session_bytes(const centra_session *session);
 
+/* Networks */
+
+typedef struct centra_net_info {
+    const char *name, *title, *paper;
+    size_t option_count;
+} centra_net_info;
+
+/* The networks of this library, sorted by name, and their options; as for heads. */
+CENTRA_API size_t centra_net_count(void);
+CENTRA_API centra_status centra_net_describe(size_t index, centra_net_info *out);
+CENTRA_API centra_status centra_net_option(size_t index, size_t option, centra_option_info *out);
+
+typedef struct centra_net centra_net;
+
+/* A network by name, with start values drawn from `seed`. Belongs to its session and must be freed before it. */
+CENTRA_API centra_status centra_net_new(centra_session *session, const char *name, const centra_option *options,
+                                        size_t option_count, centra_precision precision, uint64_t seed,
+                                        centra_net **out);
+CENTRA_API void centra_net_free(centra_net *net);
+/* Parameters from a file (safetensors, .pth, a folder of .npy), by our names or the released ones. All or none are loaded. */
+CENTRA_API centra_status centra_net_load(centra_net *net, const char *path);
+/* Encodes pictures [count, 3, height, width], normalised already, with running statistics. *features is [count, dim[1], dim[2],
+ * dim[3]] in the network's precision, owned by the network and valid until its next call. */
+CENTRA_API centra_status centra_net_encode(centra_net *net, const void *pictures, size_t count, size_t height,
+                                           size_t width, const void **features, size_t dim[4]);
+
 /* Weights: files of named arrays (safetensors, PyTorch's .pth, folders of .npy), read without executing anything */
 
 typedef struct centra_weights centra_weights;

@@ -1,7 +1,8 @@
-/* about.c - what the library says of itself: version, failures, heads, kernels. */
+/* about.c - what the library says of itself: version, failures, heads, networks, kernels. */
+#include "api/describe.h"
 #include "api/session.h"
 #include "cpu/kernels.h"
-#include <stdio.h>
+#include "nets/net.h"
 
 _Static_assert((int)CENTRA_OK == (int)OK && (int)CENTRA_USAGE == (int)ST_USAGE && (int)CENTRA_VALUE == (int)ST_VALUE &&
                    (int)CENTRA_SHAPE == (int)ST_SHAPE && (int)CENTRA_FORMAT == (int)ST_FORMAT &&
@@ -18,13 +19,6 @@ const char *centra_status_name(centra_status st) { return status_name((status)st
 const char *centra_version(void)
 {
     return TEXT(CENTRA_VERSION_MAJOR) "." TEXT(CENTRA_VERSION_MINOR) "." TEXT(CENTRA_VERSION_PATCH);
-}
-
-static size_t option_count(const struct option *o)
-{
-    size_t n = 0;
-    while (o && o[n].type != OPTION_END) n++;
-    return n;
 }
 
 size_t centra_head_count(void)
@@ -61,27 +55,40 @@ done:
 
 centra_status centra_head_option(size_t index, size_t option, centra_option_info *out)
 {
-    static const char *const types[] = {"", "flag", "int", "float", "name", "text", "file"};
     const struct head *h = NULL;
-    text standard = {0}, range = {0};
-    status st = OK;
-    TRY(head_at(index, out, &h));
-    if (option >= option_count(h->options)) {
-        st = fail(ST_USAGE, "head %s has no option %zu; it has %zu", h->name, option, option_count(h->options));
-        goto done;
-    }
-    const struct option *o = &h->options[option];
-    option_default_text(o, &standard);
-    option_range_text(o, &range);
-    TRY(text_status(&standard));
-    TRY(text_status(&range));
-    *out = (centra_option_info){.name = o->name, .help = o->help, .type = types[o->type], .choices = o->choices};
-    snprintf(out->standard, sizeof out->standard, "%s", text_string(&standard));
-    snprintf(out->range, sizeof out->range, "%s", text_string(&range));
-done:
-    text_free(&standard);
-    text_free(&range);
+    status st = head_at(index, out, &h);
+    return (centra_status)(st == OK ? option_describe(h->options, h->name, option, out) : st);
+}
+
+size_t centra_net_count(void)
+{
+    size_t n = 0;
+    while (net_table[n]) n++;
+    return n;
+}
+
+static status net_at(size_t index, const void *to, const struct net **out)
+{
+    if (!to) return fail(ST_USAGE, "a place for the description is missing");
+    if (index >= centra_net_count())
+        return fail(ST_USAGE, "there is no network %zu; there are %zu", index, centra_net_count());
+    *out = net_table[index];
+    return OK;
+}
+
+centra_status centra_net_describe(size_t index, centra_net_info *out)
+{
+    const struct net *n = NULL;
+    const status st = net_at(index, out, &n);
+    if (st == OK) *out = (centra_net_info){n->name, n->title, n->paper, option_count(n->options)};
     return (centra_status)st;
+}
+
+centra_status centra_net_option(size_t index, size_t option, centra_option_info *out)
+{
+    const struct net *n = NULL;
+    const status st = net_at(index, out, &n);
+    return (centra_status)(st == OK ? option_describe(n->options, n->name, option, out) : st);
 }
 
 size_t centra_kernel_count(void)

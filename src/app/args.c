@@ -1,7 +1,8 @@
 /* args.c - from the words of the command line to a filled struct call, by the command's tables.
  *
  * `--name value` and `--name=value` are the same; a flag is `--name` or `--no-name` and takes no second word; `--` ends
- * the options. Options of a head (`--head.gamma 20`) are only collected: the library knows which head has which. */
+ * the options. Options of a head (`--head.gamma 20`) or network are only collected: the library knows which has
+ * which. */
 #include "app/command.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,8 @@ static status unknown_option(const struct command *command, const char *name)
     if (meant) return fail(ST_USAGE, "unknown option --%.60s, did you mean --%s?", name, meant);
     if (command->head_options && strchr(name, '.'))
         return fail(ST_USAGE, "unknown option --%.60s; options of a head are written --head.KEY VALUE", name);
+    if (command->net_options && strchr(name, '.'))
+        return fail(ST_USAGE, "unknown option --%.60s; options of a network are written --net.KEY VALUE", name);
     return fail(ST_USAGE, "unknown option --%.60s; centra help %s lists them", name, command->name);
 }
 
@@ -46,11 +49,12 @@ static status take_value(struct words *w, const char *name, char *attached, cons
     return OK;
 }
 
-static status take_head_option(struct words *w, const char *name, char *attached, struct call *c)
+/* "head.gamma": collected in a list, without the prefix. */
+static status take_prefixed(struct words *w, const char *name, char *attached, centra_option *list, size_t *count)
 {
     const char *value = NULL;
     status st = take_value(w, name, attached, &value);
-    if (st == OK) c->head_options[c->head_option_count++] = (centra_option){name + strlen("head."), value};
+    if (st == OK) list[(*count)++] = (centra_option){strchr(name, '.') + 1, value};
     return st;
 }
 
@@ -73,7 +77,9 @@ static status take_option(struct words *w, char *name, struct call *c)
     status st = OK;
     if (attached) *attached++ = '\0';
     if (c->command->head_options && !strncmp(name, "head.", 5) && name[5])
-        return take_head_option(w, name, attached, c);
+        return take_prefixed(w, name, attached, c->head_options, &c->head_option_count);
+    if (c->command->net_options && !strncmp(name, "net.", 4) && name[4])
+        return take_prefixed(w, name, attached, c->net_options, &c->net_option_count);
 
     o = find_option(c, name, &table, &settings);
     if (!o && !strncmp(name, "no-", 3) && !attached) {
@@ -143,8 +149,9 @@ status args_parse(const struct command *command, int count, char **words, struct
     *out = (struct call){.command = command};
     out->settings = calloc(1, command->settings_bytes + 1);
     out->head_options = calloc(slots, sizeof *out->head_options);
+    out->net_options = calloc(slots, sizeof *out->net_options);
     out->arguments = calloc(slots, sizeof *out->arguments);
-    if (!out->settings || !out->head_options || !out->arguments)
+    if (!out->settings || !out->head_options || !out->net_options || !out->arguments)
         return fail(ST_MEMORY, "no memory for the command line");
     options_default(common_options, &out->common);
     options_default(own_options(command), out->settings);
@@ -161,6 +168,7 @@ void call_free(struct call *c)
 {
     free(c->settings);
     free(c->head_options);
+    free(c->net_options);
     free(c->arguments);
     *c = (struct call){0};
 }

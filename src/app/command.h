@@ -28,6 +28,8 @@ struct call {
     void *settings;              /* owned: the command's own struct, filled by its table */
     centra_option *head_options; /* owned: --head.KEY VALUE in the order given */
     size_t head_option_count;
+    centra_option *net_options; /* owned: --net.KEY VALUE likewise */
+    size_t net_option_count;
     const char **arguments; /* owned: what is neither option nor value */
     size_t argument_count;
 };
@@ -44,6 +46,7 @@ struct command {
     const struct option *options; /* NULL: only the common ones */
     size_t settings_bytes;
     bool head_options;          /* takes --head.KEY VALUE */
+    bool net_options;           /* takes --net.KEY VALUE */
     const char *const *details; /* paragraphs of the help, NULL-terminated; NULL: none */
     status (*run)(const struct call *c);
     struct example examples[2];

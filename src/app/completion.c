@@ -2,6 +2,7 @@
  *
  * Each script is a list of facts: the commands, and for each command its options, with the words that an option can
  * take. Paths are completed where the table says FILE. */
+#include "app/family.h"
 #include "app/help.h"
 #include <string.h>
 
@@ -45,23 +46,26 @@ static void each_option(text *to, const struct command *command, option_writer w
         for (const struct option *o = tables[t]; o && o->type != OPTION_END; o++) write(to, command, o);
 }
 
-static bool head_option_seen(size_t head, const char *name)
+static bool option_seen(const struct family *f, size_t members, const char *name)
 {
     centra_option_info o;
-    for (size_t i = 0; i < head; i++)
-        for (size_t k = 0; centra_head_option(i, k, &o) == CENTRA_OK; k++)
+    for (size_t i = 0; i < members; i++)
+        for (size_t k = 0; f->option(i, k, &o); k++)
             if (!strcmp(o.name, name)) return true;
     return false;
 }
 
-/* "--head.alpha --head.beta ": every option that any head has, once. */
-static void add_head_options(text *to, const char *before, const char *after)
+/* "--head.alpha --head.beta ": every option that any head or network of the command has, once. */
+static void add_members(text *to, const struct command *command, const char *before, const char *after)
 {
-    centra_head_info head;
+    const struct family *families[3];
+    struct member m;
     centra_option_info o;
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++)
-        for (size_t k = 0; k < head.option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++)
-            if (!head_option_seen(i, o.name)) text_addf(to, "%shead.%s%s", before, o.name, after);
+    command_families(command, families);
+    for (const struct family **f = families; *f; f++)
+        for (size_t i = 0; (*f)->describe(i, &m); i++)
+            for (size_t k = 0; k < m.option_count && (*f)->option(i, k, &o); k++)
+                if (!option_seen(*f, i, o.name)) text_addf(to, "%s%s%s%s", before, (*f)->prefix, o.name, after);
 }
 
 /* bash and zsh share one function; zsh runs it through bashcompinit. */
@@ -97,7 +101,7 @@ static void bash_script(text *to)
         text_addf(to, "    %s) known=\"", command_table[i]->name);
         add_arguments(to, command_table[i]);
         each_option(to, command_table[i], bash_name);
-        if (command_table[i]->head_options) add_head_options(to, "--", " ");
+        add_members(to, command_table[i], "--", " ");
         text_add(to, "\" ;;\n");
     }
     text_add(to, "    esac\n    COMPREPLY=($(compgen -W \"$known\" -- \"$word\"))\n}\ncomplete -F _centra centra\n");
@@ -133,7 +137,7 @@ static void fish_script(text *to)
             text_addf(to, "complete -c centra -n '__fish_seen_subcommand_from %s' -a '%s'\n", command->name,
                       text_string(&arguments));
         each_option(to, command, fish_option);
-        if (command->head_options) add_head_options(to, text_string(&before), "\n");
+        add_members(to, command, text_string(&before), "\n");
         text_free(&before);
         text_free(&arguments);
     }

@@ -1,4 +1,4 @@
-/* describe.c - an option in words. Options of commands come from our tables, options of heads from the library. */
+/* describe.c - an option in words. Options of commands come from our tables, options of heads and networks from the library. */
 #include "app/describe.h"
 #include <string.h>
 
@@ -34,10 +34,10 @@ void option_note(const struct option *o, text *to)
     text_free(&standard);
 }
 
-void head_option_left(const centra_option_info *o, text *to)
+void member_option_left(const struct family *f, const centra_option_info *o, text *to)
 {
     static const char *const words[][2] = {{"flag", "yes|no"}, {"int", "N"}, {"float", "X"}, {"file", "FILE"}};
-    text_addf(to, "head.%s ", o->name);
+    text_addf(to, "%s%s ", f->prefix, o->name);
     if (o->choices) {
         for (const char *const *c = o->choices; *c; c++) text_addf(to, "%s%s", c == o->choices ? "" : "|", *c);
         return;
@@ -50,7 +50,7 @@ void head_option_left(const centra_option_info *o, text *to)
     text_add(to, "TEXT");
 }
 
-void head_option_note(const centra_option_info *o, text *to)
+void member_option_note(const centra_option_info *o, text *to)
 {
     add_note(to, false, o->choices ? "" : o->range, o->standard);
 }

@@ -44,22 +44,29 @@ static void add_options(text *to, const struct option *table)
     }
 }
 
-static void add_head_options(text *to)
+static void add_family(text *to, const struct family *f)
 {
-    centra_head_info head;
+    struct member m;
     centra_option_info o;
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) {
-        text_addf(to, "\nOptions of the head %s (%s):\n", head.name, head.title);
-        for (size_t k = 0; k < head.option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++) {
+    for (size_t i = 0; f->describe(i, &m); i++) {
+        text_addf(to, "\nOptions of the %s %s (%s):\n", f->noun, m.name, m.title);
+        for (size_t k = 0; k < m.option_count && f->option(i, k, &o); k++) {
             text left = {0}, remark = {0};
-            head_option_left(&o, &left);
-            head_option_note(&o, &remark);
+            member_option_left(f, &o, &left);
+            member_option_note(&o, &remark);
             add_entry(to, "--", &left, o.help, &remark);
             text_free(&left);
             text_free(&remark);
         }
-        if (head.option_count == 0) text_add(to, "  none\n");
+        if (m.option_count == 0) text_add(to, "  none\n");
     }
+}
+
+static void add_families(text *to, const struct command *command)
+{
+    const struct family *families[3];
+    command_families(command, families);
+    for (size_t i = 0; families[i]; i++) add_family(to, families[i]);
 }
 
 void help_usage(const struct command *command, text *to)
@@ -91,7 +98,7 @@ static void add_command(text *to, const struct command *command)
         add_heading(to, "Options:");
         add_options(to, command->options);
     }
-    if (command->head_options) add_head_options(to);
+    add_families(to, command);
     add_heading(to, "Options of every command:");
     add_options(to, common_options);
     add_heading(to, "Examples:");

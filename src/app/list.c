@@ -1,4 +1,5 @@
-/* list.c - centra list: the heads, kernels and devices that there are. */
+/* list.c - centra list: the heads, backbones, kernels and devices that there are. */
+#include "app/family.h"
 #include "app/library.h"
 #include "app/table.h"
 #include "app/terminal.h"
@@ -11,9 +12,9 @@ static void json_pair(struct json_writer *w, const char *key, const char *value)
     json_string(w, value);
 }
 
-/* Heads */
+/* Heads and networks */
 
-static void json_head_option(struct json_writer *w, const centra_option_info *o)
+static void json_member_option(struct json_writer *w, const centra_option_info *o)
 {
     json_object(w);
     json_pair(w, "name", o->name);
@@ -43,21 +44,44 @@ static void json_head(struct json_writer *w, size_t i, const centra_head_info *h
     json_key(w, "options");
     json_array(w);
     for (size_t k = 0; k < head->option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++)
-        json_head_option(w, &o);
+        json_member_option(w, &o);
     json_array_end(w);
     json_object_end(w);
 }
 
-static void add_head(text *to, size_t i, const centra_head_info *head)
+static void json_net(struct json_writer *w, size_t i, const centra_net_info *net)
+{
+    centra_option_info o;
+    json_object(w);
+    json_pair(w, "name", net->name);
+    json_pair(w, "title", net->title);
+    json_pair(w, "paper", net->paper ? net->paper : "");
+    json_key(w, "options");
+    json_array(w);
+    for (size_t k = 0; k < net->option_count && centra_net_option(i, k, &o) == CENTRA_OK; k++)
+        json_member_option(w, &o);
+    json_array_end(w);
+    json_object_end(w);
+}
+
+static void add_member(text *to, const struct family *f, size_t i, const struct member *m)
 {
     struct table table = {.align = "ll"};
     centra_option_info o;
-    text_addf(to, "%s%s: %s\n", i ? "\n" : "", head->name, head->title);
-    for (size_t k = 0; k < head->option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++) {
-        table_cell(&table, "--head.%s", o.name);
+    text_addf(to, "%s%s: %s\n", i ? "\n" : "", m->name, m->title);
+    for (size_t k = 0; k < m->option_count && f->option(i, k, &o); k++) {
+        table_cell(&table, "--%s%s", f->prefix, o.name);
         table_cell(&table, "default %s%s%s", o.standard, *o.range ? ", " : "", o.range);
     }
     table_write(&table, 2, to);
+}
+
+static status list_words(const struct family *f)
+{
+    struct member m;
+    text t = {0};
+    for (size_t i = 0; f->describe(i, &m); i++) add_member(&t, f, i, &m);
+    return put(&t);
 }
 
 static status list_heads(const struct call *c)
@@ -65,16 +89,26 @@ static status list_heads(const struct call *c)
     centra_head_info head;
     struct json_writer w;
     text t = {0};
+    if (!c->common.json) return list_words(&head_family);
     json_begin(&w, &t, true);
-    if (c->common.json) json_array(&w);
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) {
-        if (c->common.json) json_head(&w, i, &head);
-        else add_head(&t, i, &head);
-    }
-    if (c->common.json) {
-        json_array_end(&w);
-        text_add(&t, "\n");
-    }
+    json_array(&w);
+    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) json_head(&w, i, &head);
+    json_array_end(&w);
+    text_add(&t, "\n");
+    return put(&t);
+}
+
+static status list_backbones(const struct call *c)
+{
+    centra_net_info net;
+    struct json_writer w;
+    text t = {0};
+    if (!c->common.json) return list_words(&net_family);
+    json_begin(&w, &t, true);
+    json_array(&w);
+    for (size_t i = 0; centra_net_describe(i, &net) == CENTRA_OK; i++) json_net(&w, i, &net);
+    json_array_end(&w);
+    text_add(&t, "\n");
     return put(&t);
 }
 
@@ -180,11 +214,12 @@ static status list_devices(const struct call *c)
     return put(&t);
 }
 
-static const char *const what[] = {"devices", "heads", "kernels", NULL};
+static const char *const what[] = {"backbones", "devices", "heads", "kernels", NULL};
 
 static status list_run(const struct call *c)
 {
-    static status (*const lists[])(const struct call *c) = {list_devices, list_heads, list_kernels}; /* as in `what` */
+    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_heads,
+                                                            list_kernels}; /* as in `what` */
     size_t i = 0;
     while (what[i + 1] && strcmp(what[i], c->arguments[0])) i++; /* one of them: args.c has checked */
     return lists[i](c);
@@ -192,8 +227,8 @@ static status list_run(const struct call *c)
 
 const struct command list_command = {
     .name = "list",
-    .title = "lists the heads, kernels or devices that there are",
-    .arguments = "devices|heads|kernels",
+    .title = "lists the heads, backbones, kernels or devices that there are",
+    .arguments = "backbones|devices|heads|kernels",
     .least = 1,
     .most = 1,
     .choices = what,

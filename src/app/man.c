@@ -46,22 +46,29 @@ static void add_options(text *to, const struct option *table)
     }
 }
 
-static void add_head_options(text *to)
+static void add_family(text *to, const struct family *f)
 {
-    centra_head_info head;
+    struct member m;
     centra_option_info o;
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) {
-        text_addf(to, ".SS The head %s\n", head.name);
-        add_line(to, "", head.title);
-        for (size_t k = 0; k < head.option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++) {
+    for (size_t i = 0; f->describe(i, &m); i++) {
+        text_addf(to, ".SS The %s %s\n", f->noun, m.name);
+        add_line(to, "", m.title);
+        for (size_t k = 0; k < m.option_count && f->option(i, k, &o); k++) {
             text left = {0}, remark = {0};
-            head_option_left(&o, &left);
-            head_option_note(&o, &remark);
+            member_option_left(f, &o, &left);
+            member_option_note(&o, &remark);
             add_option(to, &left, o.help, &remark);
             text_free(&left);
             text_free(&remark);
         }
     }
+}
+
+static void add_families(text *to, const struct command *command)
+{
+    const struct family *families[3];
+    command_families(command, families);
+    for (size_t i = 0; families[i]; i++) add_family(to, families[i]);
 }
 
 static void add_title(text *to, const char *page, const char *title)
@@ -91,7 +98,7 @@ static void add_command_page(const struct command *command, text *to)
     text_add(to, ".SH OPTIONS\n");
     if (command->options) add_options(to, command->options);
     add_options(to, common_options);
-    if (command->head_options) add_head_options(to);
+    add_families(to, command);
     add_status(to);
     text_add(to, ".SH EXAMPLES\n");
     for (size_t i = 0; i < sizeof command->examples / sizeof *command->examples; i++) {

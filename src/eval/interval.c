@@ -13,7 +13,7 @@
 static double log_gamma_ratio(double a)
 {
     double steps = 0;
-    for (; a < 20; a++) steps += log1p(0.5 / a);
+    while (a < 20) steps += log1p(0.5 / a), a += 1;
     const double i = 1 / a, i2 = i * i;
     return 0.5 * log(a) - i * (1.0 / 8 - i2 * (1.0 / 192 - i2 * (1.0 / 640 - i2 * 17.0 / 14336))) - steps;
 }

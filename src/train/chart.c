@@ -132,7 +132,9 @@ static void add_axes(text *to, const struct plot *p)
         add_y_label(to, p, v);
         text_add(to, "</text>\n");
     }
-    for (double v = ceil(p->x.low / p->x.step - 1e-9) * p->x.step; v <= p->x.high * (1 + 1e-12); v += p->x.step) {
+    const int first = (int)ceil(p->x.low / p->x.step - 1e-9), last = (int)floor(p->x.high / p->x.step * (1 + 1e-12));
+    for (int i = first; i <= last; i++) {
+        const double v = i * p->x.step;
         text_addf(to, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"tick\"/>", to_x(p, v), bottom,
                   to_x(p, v), bottom + 5);
         text_addf(to, "<text x=\"%.1f\" y=\"%.1f\" class=\"x\">", to_x(p, v), bottom + 18);

@@ -11,10 +11,16 @@ static size_t milestones_passed(const struct schedule *s, size_t epoch)
     return n;
 }
 
+static size_t steps_passed(const struct schedule *s, size_t epoch)
+{
+    assert(s->step > 0);
+    return epoch / s->step;
+}
+
 static double plain_rate(const struct schedule *s, size_t epoch)
 {
     switch (s->kind) {
-    case SCHEDULE_STEP: assert(s->step > 0); return s->rate * pow(s->factor, (double)(epoch / s->step));
+    case SCHEDULE_STEP: return s->rate * pow(s->factor, (double)steps_passed(s, epoch));
     case SCHEDULE_MILESTONES: return s->rate * pow(s->factor, (double)milestones_passed(s, epoch));
     case SCHEDULE_COSINE:
         assert(s->epochs > 0);

@@ -83,7 +83,7 @@ static status read_storage(struct reader *r, const char *key, struct pickle_stor
     if (list[first]->data) return fail(ST_FORMAT, "'%s': storage '%.50s' is listed twice", w->path, key);
     status st = pth_storage_bytes(w, list[first], &bytes);
     if (st != OK) return st;
-    if (w->n - r->at < 8 || w->n - r->at - 8 < bytes)
+    if (!w->bytes || w->n - r->at < 8 || w->n - r->at - 8 < bytes)
         return fail(ST_FORMAT, "'%s' is cut short in storage '%.50s'", w->path, key);
     if (load_u64(w->bytes + r->at) != list[first]->count)
         return fail(ST_FORMAT, "'%s': storage '%.50s' has another length than its tensors need", w->path, key);

@@ -9,8 +9,9 @@
     "Commands:\n" \
     "  bench     times a head on given shapes\n" \
     "  demo      shows what it is about on a small generated episode\n" \
+    "  encode    turns pictures into feature maps with a network\n" \
     "  help      says what commands there are and what they take\n" \
-    "  list      lists the heads, kernels or devices that there are\n" \
+    "  list      lists the heads, backbones, kernels or devices that there are\n" \
     "  score     scores given dense features with a head\n" \
     "  version   says what was built and what it found on this machine\n" \
     "  weights   shows what a file of weights holds, or converts it to safetensors\n\n" \
@@ -70,13 +71,14 @@ TEST(app_bad_values_are_refused)
 
 TEST(app_wrong_arguments_are_refused)
 {
-    EXPECT_REFUSED(2, "centra list: an argument is missing: centra list devices|heads|kernels", "list");
+    EXPECT_REFUSED(2, "centra list: an argument is missing: centra list backbones|devices|heads|kernels", "list");
     EXPECT_REFUSED(2, "centra list: unknown argument 'haeds', did you mean heads?", "list", "haeds");
-    EXPECT_REFUSED(2, "centra list: unknown argument 'recipes'; it must be devices|heads|kernels", "list", "recipes");
+    EXPECT_REFUSED(2, "centra list: unknown argument 'recipes'; it must be backbones|devices|heads|kernels", "list",
+                   "recipes");
     EXPECT_REFUSED(2, "centra list: unexpected argument 'x'; centra help list says what it takes", "list", "heads",
                    "x");
-    EXPECT_REFUSED(2, "centra list: unknown argument '--json'; it must be devices|heads|kernels", "list", "--",
-                   "--json");
+    EXPECT_REFUSED(2, "centra list: unknown argument '--json'; it must be backbones|devices|heads|kernels", "list",
+                   "--", "--json");
     EXPECT_REFUSED(2, "centra help: --man and --completion exclude each other", "help", "--man", "--completion", "zsh");
 }
 

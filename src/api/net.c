@@ -1,0 +1,137 @@
+/* net.c - the public calls on networks: parameters from a file, pictures to feature maps.
+ *
+ * Pictures go through in batches, so that memory does not grow with their number; with running statistics a picture's
+ * features do not depend on its neighbours. */
+#include "nets/net.h"
+#include "api/session.h"
+#include "base/size.h"
+#include "weights/weights.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct centra_net {
+    centra_session *session;
+    const struct net *net;
+    void *settings;        /* owned */
+    struct params *params; /* owned */
+    dtype type;
+    char *features; /* owned: the last result */
+    size_t bytes;   /* of it */
+};
+
+enum { BATCH_PIXELS = 16 * 84 * 84 }; /* of a batch, unless one picture has more */
+
+static status make_settings(centra_net *n, const centra_option *options, size_t count)
+{
+    status st = OK;
+    n->settings = calloc(1, n->net->settings_bytes);
+    if (!n->settings) return fail(ST_MEMORY, "no memory for the settings of %s", n->net->name);
+    options_default(n->net->options, n->settings);
+    for (size_t i = 0; i < count && st == OK; i++) {
+        if (!options[i].name || !options[i].value) return fail(ST_USAGE, "option %zu has no name or no value", i);
+        st = option_set(n->net->options, "--net.", options[i].name, options[i].value, n->settings);
+    }
+    return st;
+}
+
+centra_status centra_net_new(centra_session *session, const char *name, const centra_option *options,
+                             size_t option_count, centra_precision precision, uint64_t seed, centra_net **out)
+{
+    status st = OK;
+    struct random r = {.seed = seed};
+    if (!session || !name || !out || (option_count && !options))
+        return (centra_status)fail(ST_USAGE, "centra_net_new needs a session, a name and a place for the network");
+    if (precision != CENTRA_F32 && precision != CENTRA_F64)
+        return (centra_status)fail(ST_USAGE, "precision %d does not exist; use CENTRA_F32 or CENTRA_F64",
+                                   (int)precision);
+    centra_net *n = calloc(1, sizeof *n);
+    if (!n) return (centra_status)fail(ST_MEMORY, "no memory for a network");
+    n->session = session;
+    n->type = precision == CENTRA_F32 ? DT_F32 : DT_F64;
+    TRY(net_find(name, &n->net));
+    TRY(make_settings(n, options, option_count));
+    n->params = params_new(session->dev);
+    if (!n->params) {
+        st = fail(ST_MEMORY, "no memory for the parameters of %s", name);
+        goto done;
+    }
+    TRY(n->net->params(n->settings, n->type, &r, n->params));
+    *out = n;
+    n = NULL;
+done:
+    centra_net_free(n);
+    return (centra_status)st;
+}
+
+void centra_net_free(centra_net *n)
+{
+    if (!n) return;
+    params_free(n->params);
+    free(n->settings);
+    free(n->features);
+    free(n);
+}
+
+centra_status centra_net_load(centra_net *n, const char *path)
+{
+    static const char *const ignore[] = {"head.", "pre.", NULL}; /* a model's file holds its head as well */
+    struct weights *w = NULL;
+    status st = OK;
+    if (!n || !path) return (centra_status)fail(ST_USAGE, "centra_net_load needs a network and a path");
+    TRY(weights_open(path, &w));
+    TRY(weights_load(w, n->params, "", ignore));
+done:
+    weights_close(w);
+    return (centra_status)st;
+}
+
+/* Room for the features of `count` pictures, once the first batch has shown how many each has. */
+static status reserve(centra_net *n, size_t count, const tensor *batch)
+{
+    size_t bytes;
+    if (!size_mul(count, tensor_bytes(batch) / batch->dim[0], &bytes))
+        return fail(ST_MEMORY, "the features of %zu pictures are too many", count);
+    if (bytes <= n->bytes) return OK;
+    free(n->features);
+    n->bytes = 0;
+    n->features = malloc(bytes);
+    if (!n->features) return fail(ST_MEMORY, "no memory for the features of %zu pictures", count);
+    n->bytes = bytes;
+    return OK;
+}
+
+static status encode_batch(centra_net *n, const char *pictures, size_t count, size_t height, size_t width, var **out)
+{
+    tape *t = n->session->tape;
+    struct net_pass pass = {.mode = NET_EVAL};
+    tape_reset(t, TAPE_INFERENCE);
+    var *x = tape_upload(t, n->type, 4, (size_t[]){count, 3, height, width}, pictures);
+    *out = n->net->forward(t, n->settings, n->params, &pass, x);
+    return tape_status(t);
+}
+
+centra_status centra_net_encode(centra_net *n, const void *pictures, size_t count, size_t height, size_t width,
+                                const void **features, size_t dim[4])
+{
+    status st = OK;
+    size_t pixels, each;
+    if (!n || !pictures || !features || !dim)
+        return (centra_status)fail(ST_USAGE, "centra_net_encode needs a network, pictures and places for the features");
+    if (!count || !height || !width || !size_mul(height, width, &pixels) ||
+        !size_mul(pixels, 3 * dtype_bytes(n->type), &each))
+        return (centra_status)fail(ST_SHAPE, "%zu pictures of %zu x %zu cannot be encoded", count, height, width);
+    struct device *d = n->session->dev;
+    const size_t most = size_max(1, BATCH_PIXELS / pixels);
+    for (size_t first = 0; first < count; first += most) {
+        var *v;
+        TRY(encode_batch(n, (const char *)pictures + first * each, size_min(most, count - first), height, width, &v));
+        if (first == 0) TRY(reserve(n, count, &v->value));
+        const size_t one = tensor_bytes(&v->value) / v->value.dim[0];
+        TRY(d->download(d, n->features + first * one, v->value.data, tensor_bytes(&v->value)));
+        memcpy(dim, v->value.dim, 4 * sizeof *dim);
+    }
+    dim[0] = count;
+    *features = n->features;
+done:
+    return (centra_status)st;
+}

@@ -1,0 +1,126 @@
+/* net.c - networks through centra.h: parameters from a folder, features by hand, batches, refusals, failing allocations. */
+#include "base/file.h"
+#include "base/npy.h"
+#include "base/text.h"
+#include "centra.h"
+#include "tests/test.h"
+#include <stdlib.h>
+
+enum { WIDTH = 2, SIDE = 32, PICTURES = 40 };
+
+static bool put(const char *folder, const char *name, int rank, const size_t *dim, const double *data)
+{
+    text path = {0};
+    text_addf(&path, "%s/%s.npy", folder, name);
+    const status st = npy_write(text_string(&path), NPY_F64, rank, dim, data);
+    text_free(&path);
+    return st == OK;
+}
+
+/* A Conv-4 of two channels whose convolutions copy input channel 0 and whose norms do nothing but divide by
+ * sqrt(1 + 1e-5). */
+static bool write_copying_weights(const char *folder)
+{
+    static const double ones[WIDTH] = {1, 1}, zeros[WIDTH] = {0};
+    bool good = true;
+    for (int k = 1; k <= 4; k++) {
+        const size_t in = k == 1 ? 3 : WIDTH;
+        double w[WIDTH * 3 * 9] = {0};
+        char name[40];
+        for (size_t o = 0; o < WIDTH; o++) w[o * in * 9 + 4] = 1; /* the middle of channel 0 */
+        snprintf(name, sizeof name, "layer%d.0.weight", k);
+        good = good && put(folder, name, 4, (size_t[]){WIDTH, in, 3, 3}, w);
+        static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+        for (int i = 0; i < 4; i++) {
+            snprintf(name, sizeof name, "layer%d.1.%s", k, parts[i]);
+            good = good && put(folder, name, 1, (size_t[]){WIDTH}, i == 0 || i == 3 ? ones : zeros);
+        }
+    }
+    return good;
+}
+
+static centra_status open_small(centra_session *s, centra_net **out)
+{
+    const centra_option width = {"width", "2"};
+    return centra_net_new(s, "conv4", &width, 1, CENTRA_F64, 1, out);
+}
+
+TEST(net_encodes_as_by_hand_and_in_batches_as_alone)
+{
+    static double pictures[PICTURES][3][SIDE * SIDE];
+    centra_session *s = NULL;
+    centra_net *net = NULL;
+    const void *features;
+    size_t dim[4];
+    for (size_t n = 0; n < PICTURES; n++)
+        for (size_t c = 0; c < 3; c++)
+            for (size_t i = 0; i < SIDE * SIDE; i++) pictures[n][c][i] = c == 0 ? (double)n - 10 : 77;
+    REQUIRE(write_copying_weights(test_folder()));
+    REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
+    EXPECT_OK((status)open_small(s, &net));
+    EXPECT_OK((status)centra_net_load(net, test_folder()));
+    EXPECT_OK((status)centra_net_encode(net, pictures, PICTURES, SIDE, SIDE, &features, dim));
+    EXPECT(dim[0] == PICTURES && dim[1] == WIDTH && dim[2] == 2 && dim[3] == 2);
+    for (size_t n = 0; n < PICTURES; n++) {
+        const double v = ((double)n - 10) / (1.00001 * 1.00001); /* four norms */
+        const double wanted = v > 0 ? v : v * 0.2 * 0.2 * 0.2 * 0.2;
+        for (size_t i = 0; i < WIDTH * 4; i++)
+            EXPECT_NEAR(((const double *)features)[n * WIDTH * 4 + i], wanted, 1e-12);
+    }
+    double all[WIDTH * 4];
+    memcpy(all, (const double *)features + 37 * WIDTH * 4, sizeof all);
+    EXPECT_OK((status)centra_net_encode(net, pictures[37], 1, SIDE, SIDE, &features, dim));
+    EXPECT(dim[0] == 1 && !memcmp(features, all, sizeof all));
+    centra_net_free(net);
+    centra_session_close(s);
+}
+
+TEST(net_refuses_in_words)
+{
+    const centra_option wrong = {"witdh", "2"};
+    static double small[3 * 15 * 15];
+    centra_session *s = NULL;
+    centra_net *net = NULL;
+    const void *features;
+    size_t dim[4];
+    REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
+    EXPECT_STATUS((status)centra_net_new(s, "con4", NULL, 0, CENTRA_F32, 1, &net), ST_USAGE);
+    EXPECT_TEXT(centra_message(), "there is no network 'con4'; did you mean 'conv4'?");
+    EXPECT_STATUS((status)centra_net_new(s, "conv4", &wrong, 1, CENTRA_F32, 1, &net), ST_USAGE);
+    EXPECT_TEXT(centra_message(), "unknown option --net.witdh, did you mean --net.width?");
+    EXPECT_STATUS((status)centra_net_new(s, NULL, NULL, 0, CENTRA_F32, 1, &net), ST_USAGE);
+    REQUIRE(open_small(s, &net) == CENTRA_OK);
+    EXPECT(centra_net_load(net, "/nonexistent") == CENTRA_IO);
+    EXPECT(centra_net_encode(net, small, 1, 15, 15, &features, dim) == CENTRA_SHAPE); /* 15 pixels leave no map */
+    EXPECT(centra_net_encode(net, small, 0, 15, 15, &features, dim) == CENTRA_SHAPE);
+    EXPECT(centra_net_encode(net, NULL, 1, 15, 15, &features, dim) == CENTRA_USAGE);
+    centra_net_info info;
+    EXPECT(centra_net_describe(centra_net_count(), &info) == CENTRA_USAGE && centra_net_count() == 4);
+    centra_net_free(net);
+    centra_session_close(s);
+}
+
+TEST(net_survives_failing_allocations)
+{
+    static const double picture[3 * 16 * 16];
+    REQUIRE(write_copying_weights(test_folder()));
+    const size_t live = alloc_live();
+    for (size_t n = 1;; n++) {
+        centra_session *s = NULL;
+        centra_net *net = NULL;
+        const void *features;
+        size_t dim[4];
+        REQUIRE(n < 10000 && centra_session_open(NULL, &s) == CENTRA_OK);
+        alloc_fail_at(n);
+        centra_status st = open_small(s, &net);
+        if (st == CENTRA_OK) st = centra_net_load(net, test_folder());
+        if (st == CENTRA_OK) st = centra_net_encode(net, picture, 1, 16, 16, &features, dim);
+        const bool failed = alloc_did_fail();
+        alloc_fail_at(0);
+        EXPECT_STATUS((status)st, failed ? ST_MEMORY : OK);
+        centra_net_free(net);
+        centra_session_close(s);
+        EXPECT_INT(alloc_live(), live);
+        if (!failed) break;
+    }
+}
