@@ -1,15 +1,18 @@
-# libFuzzer targets fuzz-NAME from tests/fuzz/NAME.c; configure with CC=clang and the `fuzz` preset.
+# libFuzzer targets fuzz-NAME from tests/fuzz/NAME.c; configure with CC=clang and the `fuzz` preset. The parsers are compiled
+# once for all of them: what needs no more than base and tensors, and the recipes.
 if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "CENTRA_FUZZ needs clang, but the compiler is ${CMAKE_C_COMPILER_ID}: use cmake --preset fuzz")
 endif()
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.c)
 list(FILTER fuzz_sources EXCLUDE REGEX "/replay\\.c$")
-# parsers outside base that have a target
-set(fuzzed_sources ${CMAKE_SOURCE_DIR}/src/train/recipe.c)
+file(GLOB fuzzed_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/weights/*.c ${CMAKE_SOURCE_DIR}/src/tensor/*.c
+    ${CMAKE_SOURCE_DIR}/src/train/recipe.c)
 add_compile_options(-fsanitize=fuzzer-no-link)
+add_library(fuzzed OBJECT ${base_sources} ${picture_sources} ${fuzzed_sources})
+target_link_libraries(fuzzed PRIVATE centra-flags centra-pictures)
 foreach(source ${fuzz_sources})
     get_filename_component(name ${source} NAME_WE)
-    add_executable(fuzz-${name} ${source} ${base_sources} ${picture_sources} ${fuzzed_sources})
+    add_executable(fuzz-${name} ${source} $<TARGET_OBJECTS:fuzzed>)
     target_include_directories(fuzz-${name} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(fuzz-${name} PRIVATE centra-flags centra-pictures)
     target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
