@@ -2,22 +2,6 @@
 #include "tests/ops/world.h"
 #include "tests/test.h"
 
-static void with_worlds(void (*body)(struct world *w))
-{
-    for (dtype type = DT_F32; type < DT_REALS; type++) {
-        struct world w;
-        if (!world_open(&w, 1, type, TAPE_TRAINING)) continue;
-        body(&w);
-        EXPECT_OK(tape_status(w.t));
-        world_close(&w);
-    }
-}
-
-#define VALUE_TEST(name) \
-    static void name(struct world *w); \
-    TEST(name) { with_worlds(name); } \
-    static void name(struct world *w)
-
 VALUE_TEST(conv2d_sums_over_the_window)
 {
     var *x = world_leaf(w, DIMS(1, 1, 3, 2), NUMBERS(1, 2, 3, 4, 5, 6));

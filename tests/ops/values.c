@@ -4,23 +4,6 @@
 
 static const double LN3 = 1.0986122886681098;
 
-/* Most tests: a world w, a leaf x, an output y. The body runs for f64, then f32. */
-static void with_worlds(void (*body)(struct world *w))
-{
-    for (dtype type = DT_F32; type < DT_REALS; type++) {
-        struct world w;
-        if (!world_open(&w, 1, type, TAPE_TRAINING)) continue;
-        body(&w);
-        EXPECT_OK(tape_status(w.t));
-        world_close(&w);
-    }
-}
-
-#define VALUE_TEST(name) \
-    static void name(struct world *w); \
-    TEST(name) { with_worlds(name); } \
-    static void name(struct world *w)
-
 VALUE_TEST(add_stretches_and_sums_back)
 {
     var *a = world_leaf(w, DIMS(2, 1), NUMBERS(1, 2)), *b = world_leaf(w, DIMS(3), NUMBERS(10, 20, 30));

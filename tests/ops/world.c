@@ -89,3 +89,14 @@ void world_expect(struct world *w, const char *file, int line, const char *what,
         if (!(fabs(seen[i] - wanted[i]) <= tolerance * (1 + fabs(wanted[i]))))
             test_failed(file, line, "%s[%zu] is %.17g, wanted %.17g", what, i, seen[i], wanted[i]);
 }
+
+void with_worlds(void (*body)(struct world *w))
+{
+    for (dtype type = DT_F32; type < DT_REALS; type++) {
+        struct world w;
+        if (!world_open(&w, 1, type, TAPE_TRAINING)) continue; /* which has failed the test */
+        body(&w);
+        EXPECT_OK(tape_status(w.t));
+        world_close(&w);
+    }
+}

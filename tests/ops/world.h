@@ -40,4 +40,11 @@ void world_expect(struct world *w, const char *file, int line, const char *what,
         char want_text_[SHAPE_TEXT], seen_text_[SHAPE_TEXT]; \
         EXPECT_TEXT(tensor_shape_text(&(x), seen_text_), tensor_shape_text(&want_, want_text_)); \
     } while (0)
+
+/* A test whose body runs on a training world w of each type. */
+void with_worlds(void (*body)(struct world *w));
+#define VALUE_TEST(name) \
+    static void name(struct world *w); \
+    TEST(name) { with_worlds(name); } \
+    static void name(struct world *w)
 #endif
