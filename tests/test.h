@@ -11,6 +11,23 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Which sanitizer the tests were built with. gcc has a macro for each, clang asks. */
+#if defined(__has_feature)
+#define UNDER_ASAN __has_feature(address_sanitizer)
+#define UNDER_TSAN __has_feature(thread_sanitizer)
+#else
+#ifdef __SANITIZE_ADDRESS__
+#define UNDER_ASAN 1
+#else
+#define UNDER_ASAN 0
+#endif
+#ifdef __SANITIZE_THREAD__
+#define UNDER_TSAN 1
+#else
+#define UNDER_TSAN 0
+#endif
+#endif
+
 struct test {
     const char *name, *file;
     void (*run)(void);

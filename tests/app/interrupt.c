@@ -7,11 +7,7 @@
 
 /* The thread sanitizer holds a signal back until the program calls something that it watches, which a program that waits
  * for input never does. */
-#if defined(__SANITIZE_THREAD__)
-enum { SIGNALS_ARE_HELD_BACK = 1 };
-#else
-enum { SIGNALS_ARE_HELD_BACK = 0 };
-#endif
+enum { SIGNALS_ARE_HELD_BACK = UNDER_TSAN };
 
 TEST(app_ends_with_130_after_an_interrupt)
 {
