@@ -28,4 +28,8 @@ void transform_normalise(const struct transform *t, const uint8_t *rgb, size_t p
 
 /* PyramidGrid's cells of an n x n grid with enlargement t along a side of `length` (methods 4.3): [from, to). */
 void grid_cell(size_t length, size_t n, double enlargement, size_t k, size_t *from, size_t *to);
+/* All cells of the grids `sizes`, row by row, each cut from the picture and transformed: [cells, 3, side, side]. Training
+ * draws an enlargement between 1 and 3 for each grid, then each cell's own crop and flip; else the enlargement is 2. */
+status transform_cells(const struct transform *t, const struct picture *p, size_t grids, const size_t *sizes,
+                       struct random *r, float *out);
 #endif

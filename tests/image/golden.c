@@ -161,3 +161,22 @@ TEST(grid_cells_are_the_recorded_ones)
     npy_free(&cells);
     picture_free(&p);
 }
+
+TEST(cells_in_one_call_are_the_recorded_ones)
+{
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, 84, 8);
+    enum { EACH = 3 * 84 * 84, CELLS = 13 };
+    struct picture p = {0};
+    struct npy rows = {0};
+    float *seen = malloc(sizeof(float) * EACH * CELLS);
+    REQUIRE(seen);
+    if (picture_of("grid/picture.npy", &p) && recorded("grid/normalized_rows.npy", &rows)) {
+        EXPECT_OK(transform_cells(&t, &p, 2, (size_t[]){2, 3}, NULL, seen));
+        for (size_t i = 0; i < rows.count; i++) /* [cell, channel, row 0 or 1, column] */
+            EXPECT_NEAR(seen[i / 168 * 84 * 84 + i % 168], ((double *)rows.data)[i], 5e-6);
+        EXPECT_INT(rows.count, CELLS * 3 * 2 * 84);
+    }
+    picture_free(&p);
+    npy_free(&rows);
+    free(seen);
+}

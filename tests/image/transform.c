@@ -15,6 +15,41 @@ TEST(grid_cells_are_those_of_the_table)
     }
 }
 
+/* An enlargement for each grid, then each cell's own crop and flip, all from the given stream. */
+TEST(cells_draw_an_enlargement_for_each_grid_and_then_for_each_cell)
+{
+    struct picture p = sample_counting(40, 30), part = {0};
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, 12, 2);
+    enum { EACH = 3 * 12 * 12 };
+    float seen[5 * EACH], wanted[EACH];
+    struct random r = {3, 4, 0}, again = r;
+    double enlargement = 0;
+    EXPECT_OK(transform_cells(&t, &p, 2, (size_t[]){2, 1}, &r, seen));
+    for (size_t i = 0; i < 5; i++) {
+        const size_t n = i < 4 ? 2 : 1, k = i % 4;
+        size_t left, right, top, bottom;
+        if (k == 0) enlargement = 1 + 2 * random_unit(&again);
+        grid_cell(40, n, enlargement, k % n, &left, &right);
+        grid_cell(30, n, enlargement, k / n, &top, &bottom);
+        EXPECT_OK(picture_crop(&p, (int64_t)left, (int64_t)top, right - left, bottom - top, &part));
+        EXPECT_OK(transform_apply(&t, &part, &again, wanted));
+        EXPECT(!memcmp(seen + i * EACH, wanted, sizeof wanted));
+        picture_free(&part);
+    }
+    EXPECT_INT(r.index, again.index);
+    picture_free(&p);
+}
+
+TEST(a_picture_too_small_for_its_grid_is_refused)
+{
+    struct picture p = sample_counting(2, 40);
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, 4, 1);
+    float out[9 * 48];
+    EXPECT_INT(transform_cells(&t, &p, 1, (size_t[]){3}, NULL, out), ST_SHAPE);
+    EXPECT(strstr(error_text(), "2 x 40 pixels is too small for a grid of 3 x 3"));
+    picture_free(&p);
+}
+
 /* The size of the transform that needs no resize shows each draw in its first pixel. */
 TEST(pad_crop_draws_every_offset_and_flip_alike)
 {
