@@ -146,6 +146,24 @@ CENTRA_API centra_status centra_head_score(centra_head *head, const centra_episo
 /* Device bytes held for such calls. */
 CENTRA_API size_t centra_session_bytes(const centra_session *session);
 
+/* Pictures */
+
+typedef struct centra_picture {
+    size_t width, height;
+    unsigned char *rgb; /* [height, width, 3] */
+} centra_picture;
+
+/* JPEG, PNG, WebP or PPM, told apart by their content, upright as their EXIF block says. Free with centra_picture_free. */
+CENTRA_API centra_status centra_picture_read(const char *path, centra_picture *out);
+CENTRA_API centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height,
+                                               centra_picture *out);
+CENTRA_API void centra_picture_free(centra_picture *picture); /* accepts a zeroed struct */
+/* The picture as a PNG file in memory. Free with centra_free. */
+CENTRA_API centra_status centra_picture_png(const centra_picture *picture, unsigned char **bytes, size_t *count);
+/* What a network is shown, [3, side, side]: resized to 23/21 of the side, the middle cut out, normalised as in training. */
+CENTRA_API centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out);
+CENTRA_API void centra_free(void *memory);
+
 /* Networks */
 
 typedef struct centra_net_info {

@@ -1,7 +1,6 @@
 /* formats.h - what decode.c shares with the decoders, one file a format. A decoder leaves `out` untouched when it fails. */
 #ifndef IMAGE_FORMATS_H
 #define IMAGE_FORMATS_H
-#include "base/file.h"
 #include "image/picture.h"
 
 struct encoded {
@@ -23,7 +22,7 @@ void picture_flatten(const uint8_t *rgba, size_t pixels, uint8_t *rgb);
 /* The orientation in an EXIF block, with or without "Exif\0\0" in front; 1 where there is none or it makes no sense. */
 int exif_orientation(const uint8_t *bytes, size_t n);
 
-/* A PNG file's bytes, compressed by libpng or in stored blocks. */
-status png_write(struct file_writer *w, const struct picture *p);
-status png_write_stored(struct file_writer *w, const struct picture *p);
+/* A PNG file's bytes, compressed by libpng or in stored blocks; to be followed by text_status. */
+status png_write(text *to, const struct picture *p);
+status png_write_stored(text *to, const struct picture *p);
 #endif

@@ -7,6 +7,7 @@
 #define IMAGE_PICTURE_H
 #include "base/random.h"
 #include "base/status.h"
+#include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,9 @@ status picture_decode(const char *name, const void *bytes, size_t n, bool uprigh
 status picture_read(const char *path, bool upright, struct picture *out);
 /* What this build decodes: "jpeg", "png", "webp", "ppm", NULL. */
 extern const char *const picture_formats[];
-/* An 8-bit RGB PNG, written atomically. Without libpng an own writer with stored blocks is used. */
+/* An 8-bit RGB PNG: its bytes are added to `to`, or written atomically as a file. Without libpng an own writer with stored blocks
+ * is used. */
+status picture_png(const struct picture *p, text *to);
 status picture_write_png(const char *path, const struct picture *p);
 
 /* Pillow's bilinear resize with antialiasing (methods 6.3.1): bit for bit. */

@@ -22,8 +22,8 @@ struct job {
     uint8_t *rgba; /* [height, width, 4], for pictures with alpha */
     uint8_t **rows;
     int orientation;
-    bool starved;           /* libpng skips a chunk for which there is no memory, and its orientation with it */
-    struct file_writer *to; /* writing */
+    bool starved; /* libpng skips a chunk for which there is no memory, and its orientation with it */
+    text *to;     /* writing */
     char message[160];
 };
 
@@ -147,7 +147,7 @@ status png_decode(const struct encoded *in, struct picture *out, int *orientatio
 static void write_bytes(png_structp png, png_bytep bytes, size_t n)
 {
     const struct job *job = png_get_io_ptr(png);
-    file_put(job->to, bytes, n);
+    text_add_bytes(job->to, bytes, n);
 }
 
 static void flush_nothing(png_structp png) { (void)png; }
@@ -166,9 +166,9 @@ static status write_all(struct job *job, const struct picture *p)
     return OK;
 }
 
-status png_write(struct file_writer *w, const struct picture *p)
+status png_write(text *to, const struct picture *p)
 {
-    struct job job = {.to = w};
+    struct job job = {.to = to};
     status st;
     job.png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning, &job, take, give);
     if (job.png) job.info = png_create_info_struct(job.png);

@@ -2,15 +2,16 @@
  *
  * A PNG is a signature and chunks: length, four letters, data, CRC-32. The pixels are one zlib stream, which may consist
  * of stored blocks of at most 65,535 bytes and ends with an Adler-32 of what they hold. */
+#include "base/file.h"
 #include "base/size.h"
 #include "image/formats.h"
 #include <string.h>
 
 enum { MOST_BLOCK = 65535, ADLER_BASE = 65521 };
 
-/* A chunk being written: file_put with a running CRC. */
+/* A chunk being written: text_add_bytes with a running CRC. */
 struct chunk {
-    struct file_writer *w;
+    text *to;
     uint32_t crc;
 };
 
@@ -31,7 +32,7 @@ static void big_endian(uint32_t v, uint8_t out[4])
 static void put(struct chunk *c, const uint8_t *bytes, size_t n)
 {
     c->crc = crc_more(c->crc, bytes, n);
-    file_put(c->w, bytes, n);
+    text_add_bytes(c->to, bytes, n);
 }
 
 static void put_number(struct chunk *c, uint32_t v)
@@ -41,9 +42,9 @@ static void put_number(struct chunk *c, uint32_t v)
     put(c, bytes, 4);
 }
 
-static struct chunk chunk_begin(struct file_writer *w, const char *letters, uint32_t length)
+static struct chunk chunk_begin(text *to, const char *letters, uint32_t length)
 {
-    struct chunk c = {w, 0};
+    struct chunk c = {to, 0};
     uint8_t bytes[8];
     big_endian(length, bytes);
     memcpy(bytes + 4, letters, 4);
@@ -81,39 +82,48 @@ static void put_row(struct chunk *c, const uint8_t *row, size_t n, bool last_row
     *adler = adler_more(adler_more(*adler, &filter, 1), row, n);
 }
 
-status png_write_stored(struct file_writer *w, const struct picture *p)
+status png_write_stored(text *to, const struct picture *p)
 {
     const size_t n = p->width * 3, blocks = size_div_up(n + 1, MOST_BLOCK);
     const uint8_t zlib[2] = {0x78, 0x01};
     uint32_t adler = 1;
-    file_put(w, "\x89PNG\r\n\x1a\n", 8);
-    struct chunk c = chunk_begin(w, "IHDR", 13);
+    text_add_bytes(to, "\x89PNG\r\n\x1a\n", 8);
+    struct chunk c = chunk_begin(to, "IHDR", 13);
     put_number(&c, (uint32_t)p->width);
     put_number(&c, (uint32_t)p->height);
     put(&c, (const uint8_t[]){8, 2, 0, 0, 0}, 5); /* 8 bits, RGB, the only compression and filter, not interlaced */
     chunk_end(&c);
     /* Fits 31 bits: the pixel limit allows 192 MiB of pixels, and 6 bytes a row more. */
-    c = chunk_begin(w, "IDAT", (uint32_t)(2 + p->height * (n + 1 + 5 * blocks) + 4));
+    c = chunk_begin(to, "IDAT", (uint32_t)(2 + p->height * (n + 1 + 5 * blocks) + 4));
     put(&c, zlib, 2);
     for (size_t y = 0; y < p->height; y++) put_row(&c, p->rgb + y * n, n, y + 1 == p->height, &adler);
     put_number(&c, adler);
     chunk_end(&c);
-    c = chunk_begin(w, "IEND", 0);
+    c = chunk_begin(to, "IEND", 0);
     chunk_end(&c);
     return OK;
+}
+
+status picture_png(const struct picture *p, text *to)
+{
+#ifdef CENTRA_HAVE_PNG
+    const status st = png_write(to, p);
+#else
+    const status st = png_write_stored(to, p);
+#endif
+    return st == OK ? text_status(to) : st;
 }
 
 status picture_write_png(const char *path, const struct picture *p)
 {
     struct file_writer w;
-    status st = file_begin(path, &w);
-    if (st != OK) return st;
-#ifdef CENTRA_HAVE_PNG
-    st = png_write(&w, p);
-#else
-    st = png_write_stored(&w, p);
-#endif
-    if (st == OK) return file_commit(&w);
-    file_abandon(&w);
+    text bytes = {0};
+    status st = picture_png(p, &bytes);
+    if (st == OK) st = file_begin(path, &w);
+    if (st == OK) {
+        file_put(&w, bytes.data, bytes.length);
+        st = file_commit(&w);
+    }
+    text_free(&bytes);
     return st;
 }

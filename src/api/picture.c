@@ -1,0 +1,69 @@
+/* picture.c - the public calls on pictures: reading, resizing, PNG in memory, and the input of a network. */
+#include "image/picture.h"
+#include "api/session.h"
+#include "image/transform.h"
+#include <stdlib.h>
+
+static status check(const char *call, const centra_picture *p)
+{
+    if (p && p->rgb && p->width && p->height) return OK;
+    return fail(ST_USAGE, "%s needs a picture with pixels and a place for the result", call);
+}
+
+static struct picture as_ours(const centra_picture *p) { return (struct picture){p->width, p->height, p->rgb}; }
+
+static void give(struct picture p, centra_picture *out) { *out = (centra_picture){p.width, p.height, p.rgb}; }
+
+centra_status centra_picture_read(const char *path, centra_picture *out)
+{
+    struct picture p = {0};
+    if (!path || !out) return (centra_status)fail(ST_USAGE, "centra_picture_read needs a path and a place");
+    const status st = picture_read(path, true, &p);
+    if (st == OK) give(p, out);
+    return (centra_status)st;
+}
+
+centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height, centra_picture *out)
+{
+    struct picture p = {0};
+    status st = out ? check("centra_picture_resize", picture) : check("centra_picture_resize", NULL);
+    if (st != OK) return (centra_status)st;
+    const struct picture from = as_ours(picture);
+    st = picture_resize(&from, width, height, &p);
+    if (st == OK) give(p, out);
+    return (centra_status)st;
+}
+
+void centra_picture_free(centra_picture *picture)
+{
+    if (!picture) return;
+    free(picture->rgb);
+    *picture = (centra_picture){0, 0, NULL};
+}
+
+centra_status centra_picture_png(const centra_picture *picture, unsigned char **bytes, size_t *count)
+{
+    text t = {0};
+    status st = bytes && count ? check("centra_picture_png", picture) : check("centra_picture_png", NULL);
+    if (st != OK) return (centra_status)st;
+    const struct picture p = as_ours(picture);
+    st = picture_png(&p, &t);
+    if (st != OK) {
+        text_free(&t);
+        return (centra_status)st;
+    }
+    *bytes = (unsigned char *)t.data;
+    *count = t.length;
+    return CENTRA_OK;
+}
+
+centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out)
+{
+    const status st = out && side ? check("centra_picture_input", picture) : check("centra_picture_input", NULL);
+    if (st != OK) return (centra_status)st;
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, side, side * 2 / 21);
+    const struct picture p = as_ours(picture);
+    return (centra_status)transform_apply(&t, &p, NULL, out);
+}
+
+void centra_free(void *memory) { free(memory); }
