@@ -164,6 +164,15 @@ CENTRA_API centra_status centra_picture_png(const centra_picture *picture, unsig
 CENTRA_API centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out);
 CENTRA_API void centra_free(void *memory);
 
+/* Extractors: which vectors of a picture heads compare. "map" takes the network's last map, "pyramid-5,3" averages it to several
+ * sizes, "grid-3,2" shows the network overlapping cells of the picture, one vector each. */
+
+/* Inputs that the network is shown for one picture: the cells of a grid, else 1. */
+CENTRA_API centra_status centra_extractor_cells(const char *extractor, size_t *cells);
+/* The inputs of a picture, [cells, 3, side, side]. */
+CENTRA_API centra_status centra_picture_cells(const centra_picture *picture, const char *extractor, size_t side,
+                                              float *out);
+
 /* Networks */
 
 typedef struct centra_net_info {
@@ -185,7 +194,10 @@ CENTRA_API centra_status centra_net_new(centra_session *session, const char *nam
 CENTRA_API void centra_net_free(centra_net *net);
 /* Parameters from a file (safetensors, .pth, a folder of .npy), by our names or the released ones. All or none are loaded. */
 CENTRA_API centra_status centra_net_load(centra_net *net, const char *path);
-/* Encodes pictures [count, 3, height, width], normalised already, with running statistics. *features is [count, dim[1], dim[2],
+/* Another extractor than "map". */
+CENTRA_API centra_status centra_net_extractor(centra_net *net, const char *extractor);
+/* Encodes pictures [count, 3, height, width], normalised already, with running statistics; with an extractor of several
+ * cells, the cells of each picture side by side, and count is that of all cells. *features is [dim[0], dim[1], dim[2],
  * dim[3]] in the network's precision, owned by the network and valid until its next call. */
 CENTRA_API centra_status centra_net_encode(centra_net *net, const void *pictures, size_t count, size_t height,
                                            size_t width, const void **features, size_t dim[4]);

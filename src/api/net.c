@@ -5,6 +5,7 @@
 #include "nets/net.h"
 #include "api/session.h"
 #include "base/size.h"
+#include "nets/extract.h"
 #include "weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct centra_net {
     const struct net *net;
     void *settings;        /* owned */
     struct params *params; /* owned */
+    struct extractor extractor;
     dtype type;
     char *features; /* owned: the last result */
     size_t bytes;   /* of it */
@@ -85,6 +87,12 @@ done:
     return (centra_status)st;
 }
 
+centra_status centra_net_extractor(centra_net *n, const char *extractor)
+{
+    if (!n || !extractor) return (centra_status)fail(ST_USAGE, "centra_net_extractor needs a network and a name");
+    return (centra_status)extractor_parse(extractor, &n->extractor);
+}
+
 /* Room for the features of `count` pictures, once the first batch has shown how many each has. */
 static status reserve(centra_net *n, size_t count, const tensor *batch)
 {
@@ -106,7 +114,7 @@ static status encode_batch(centra_net *n, const char *pictures, size_t count, si
     struct net_pass pass = {.mode = NET_EVAL};
     tape_reset(t, TAPE_INFERENCE);
     var *x = tape_upload(t, n->type, 4, (size_t[]){count, 3, height, width}, pictures);
-    *out = n->net->forward(t, n->settings, n->params, &pass, x);
+    *out = extract(t, &n->extractor, n->net->forward(t, n->settings, n->params, &pass, x));
     return tape_status(t);
 }
 
@@ -120,17 +128,20 @@ centra_status centra_net_encode(centra_net *n, const void *pictures, size_t coun
     if (!count || !height || !width || !size_mul(height, width, &pixels) ||
         !size_mul(pixels, 3 * dtype_bytes(n->type), &each))
         return (centra_status)fail(ST_SHAPE, "%zu pictures of %zu x %zu cannot be encoded", count, height, width);
+    const size_t cells = extractor_cells(&n->extractor);
+    if (count % cells)
+        return (centra_status)fail(ST_SHAPE, "%zu cells make no whole number of pictures with %zu each", count, cells);
     struct device *d = n->session->dev;
-    const size_t most = size_max(1, BATCH_PIXELS / pixels);
+    const size_t most = cells * size_max(1, BATCH_PIXELS / pixels / cells); /* whole pictures */
     for (size_t first = 0; first < count; first += most) {
         var *v;
         TRY(encode_batch(n, (const char *)pictures + first * each, size_min(most, count - first), height, width, &v));
-        if (first == 0) TRY(reserve(n, count, &v->value));
+        if (first == 0) TRY(reserve(n, count / cells, &v->value));
         const size_t one = tensor_bytes(&v->value) / v->value.dim[0];
-        TRY(d->download(d, n->features + first * one, v->value.data, tensor_bytes(&v->value)));
+        TRY(d->download(d, n->features + first / cells * one, v->value.data, tensor_bytes(&v->value)));
         memcpy(dim, v->value.dim, 4 * sizeof *dim);
     }
-    dim[0] = count;
+    dim[0] = count / cells;
     *features = n->features;
 done:
     return (centra_status)st;

@@ -2,6 +2,7 @@
 #include "image/picture.h"
 #include "api/session.h"
 #include "image/transform.h"
+#include "nets/extract.h"
 #include <stdlib.h>
 
 static status check(const char *call, const centra_picture *p)
@@ -26,7 +27,7 @@ centra_status centra_picture_read(const char *path, centra_picture *out)
 centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height, centra_picture *out)
 {
     struct picture p = {0};
-    status st = out ? check("centra_picture_resize", picture) : check("centra_picture_resize", NULL);
+    status st = check("centra_picture_resize", out ? picture : NULL);
     if (st != OK) return (centra_status)st;
     const struct picture from = as_ours(picture);
     st = picture_resize(&from, width, height, &p);
@@ -44,7 +45,7 @@ void centra_picture_free(centra_picture *picture)
 centra_status centra_picture_png(const centra_picture *picture, unsigned char **bytes, size_t *count)
 {
     text t = {0};
-    status st = bytes && count ? check("centra_picture_png", picture) : check("centra_picture_png", NULL);
+    status st = check("centra_picture_png", bytes && count ? picture : NULL);
     if (st != OK) return (centra_status)st;
     const struct picture p = as_ours(picture);
     st = picture_png(&p, &t);
@@ -57,13 +58,32 @@ centra_status centra_picture_png(const centra_picture *picture, unsigned char **
     return CENTRA_OK;
 }
 
-centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out)
+centra_status centra_extractor_cells(const char *extractor, size_t *cells)
 {
-    const status st = out && side ? check("centra_picture_input", picture) : check("centra_picture_input", NULL);
-    if (st != OK) return (centra_status)st;
+    struct extractor e = {EXTRACT_MAP, 0, {0}};
+    if (!extractor || !cells) return (centra_status)fail(ST_USAGE, "centra_extractor_cells needs a name and a place");
+    const status st = extractor_parse(extractor, &e);
+    if (st == OK) *cells = extractor_cells(&e);
+    return (centra_status)st;
+}
+
+centra_status centra_picture_cells(const centra_picture *picture, const char *extractor, size_t side, float *out)
+{
+    struct extractor e = {EXTRACT_MAP, 0, {0}};
+    status st = OK;
+    TRY(check("centra_picture_cells", out && side && extractor ? picture : NULL));
+    TRY(extractor_parse(extractor, &e));
     const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, side, side * 2 / 21);
     const struct picture p = as_ours(picture);
-    return (centra_status)transform_apply(&t, &p, NULL, out);
+    st = e.kind == EXTRACT_GRID ? transform_cells(&t, &p, e.count, e.sizes, NULL, out)
+                                : transform_apply(&t, &p, NULL, out);
+done:
+    return (centra_status)st;
+}
+
+centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out)
+{
+    return centra_picture_cells(picture, "map", side, out);
 }
 
 void centra_free(void *memory) { free(memory); }

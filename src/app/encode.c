@@ -1,13 +1,20 @@
-/* encode.c - centra encode: pictures, as an array that is normalised already, to feature maps. */
+/* encode.c - centra encode: pictures, as files or as an array that is normalised already, to feature maps. */
 #include "app/library.h"
 #include "app/terminal.h"
 #include "base/clock.h"
 #include "base/npy.h"
+#include <stdlib.h>
+#include <string.h>
 
 struct encode {
-    const char *backbone, *weights, *input, *out;
+    const char *backbone, *weights, *input, *out, *extractor;
     int precision; /* a centra_precision */
+    int64_t side;
 };
+
+enum { AT_A_TIME = 64 }; /* picture files */
+
+static enum npy_type npy_type_of(const struct encode *s) { return s->precision == CENTRA_F64 ? NPY_F64 : NPY_F32; }
 
 static status load_pictures(const struct encode *s, struct npy *out)
 {
@@ -16,61 +23,151 @@ static status load_pictures(const struct encode *s, struct npy *out)
     if (out->rank != 4 || out->dim[1] != 3 || !out->count)
         return fail(ST_SHAPE, "'%s' has rank %d and %zu numbers, but pictures must be [n, 3, height, width], not empty",
                     s->input, out->rank, out->count);
-    return npy_convert(out, s->precision == CENTRA_F64 ? NPY_F64 : NPY_F32, s->input);
+    return npy_convert(out, npy_type_of(s), s->input);
+}
+
+static status encode_array(const struct encode *s, centra_net *net)
+{
+    struct npy in = {0};
+    const void *features;
+    size_t dim[4];
+    status st = OK;
+    TRY(load_pictures(s, &in));
+    TRY(library(centra_net_encode(net, in.data, in.dim[0], in.dim[2], in.dim[3], &features, dim)));
+    TRY(npy_write(s->out, npy_type_of(s), 4, dim, features));
+done:
+    npy_free(&in);
+    return st;
+}
+
+/* The files' features one batch after the other. */
+struct collected {
+    char *data; /* owned */
+    size_t dim[4], each, count;
+};
+
+static status collect(struct collected *c, const void *features, const size_t dim[4], size_t number, size_t of)
+{
+    if (!c->data) {
+        memcpy(c->dim, dim, sizeof c->dim);
+        c->each = dim[1] * dim[2] * dim[3] * number;
+        status st = array_take(of, c->each, 1, 1, (void **)&c->data);
+        if (st != OK) return st;
+    }
+    memcpy(c->data + c->count * c->each, features, dim[0] * c->each);
+    c->count += dim[0];
+    return OK;
+}
+
+/* Doubles in place of floats, from the last to the first, for networks in double precision. */
+static void widen(void *x, size_t n)
+{
+    for (size_t i = n; i-- > 0;) {
+        float f;
+        memcpy(&f, (char *)x + i * sizeof f, sizeof f);
+        const double d = (double)f;
+        memcpy((char *)x + i * sizeof d, &d, sizeof d);
+    }
+}
+
+static status load_files(const struct call *c, size_t first, size_t count, size_t each, float *out)
+{
+    const struct encode *s = c->settings;
+    for (size_t i = 0; i < count; i++) {
+        centra_picture p = {0};
+        status st = library(centra_picture_read(c->arguments[first + i], &p));
+        if (st == OK) st = library(centra_picture_cells(&p, s->extractor, (size_t)s->side, out + i * each));
+        centra_picture_free(&p);
+        if (st != OK) return st;
+    }
+    return OK;
+}
+
+static status encode_files(const struct call *c, centra_net *net)
+{
+    const struct encode *s = c->settings;
+    const size_t side = (size_t)s->side, number = precision_bytes((centra_precision)s->precision);
+    struct collected all = {0};
+    const void *features;
+    float *in = NULL;
+    size_t dim[4], cells = 1;
+    status st = OK;
+    TRY(library(centra_extractor_cells(s->extractor, &cells)));
+    const size_t each = cells * 3 * side * side;
+    TRY(array_take(AT_A_TIME, each, 1, number, (void **)&in));
+    for (size_t first = 0; first < c->argument_count; first += AT_A_TIME) {
+        const size_t count = c->argument_count - first < AT_A_TIME ? c->argument_count - first : AT_A_TIME;
+        TRY(load_files(c, first, count, each, in));
+        if (s->precision == CENTRA_F64) widen(in, count * each);
+        TRY(library(centra_net_encode(net, in, count * cells, side, side, &features, dim)));
+        TRY(collect(&all, features, dim, number, c->argument_count));
+    }
+    all.dim[0] = all.count;
+    TRY(npy_write(s->out, npy_type_of(s), 4, all.dim, all.data));
+done:
+    free(in);
+    free(all.data);
+    return st;
 }
 
 static status encode_run(const struct call *c)
 {
     const struct encode *s = c->settings;
-    struct npy in = {0};
     centra_session *session = NULL;
     centra_net *net = NULL;
-    const void *features;
-    size_t dim[4];
     status st = OK;
+    if (!s->input == !c->argument_count)
+        return fail(ST_USAGE, s->input ? "either --input or pictures, not both"
+                                       : "nothing to encode: name pictures, or give --input");
     TRY(session_open(c, &session));
     TRY(library(centra_net_new(session, s->backbone, c->net_options, c->net_option_count,
                                (centra_precision)s->precision, (uint64_t)c->common.seed, &net)));
+    TRY(library(centra_net_extractor(net, s->extractor)));
     TRY(library(centra_net_load(net, s->weights)));
-    TRY(load_pictures(s, &in));
     const uint64_t start = clock_ns();
-    TRY(library(centra_net_encode(net, in.data, in.dim[0], in.dim[2], in.dim[3], &features, dim)));
-    detail(c, "%zu pictures in %.1f ms", in.dim[0], (double)(clock_ns() - start) / 1e6);
-    TRY(npy_write(s->out, s->precision == CENTRA_F64 ? NPY_F64 : NPY_F32, 4, dim, features));
-    detail(c, "[%zu, %zu, %zu, %zu] written to %s", dim[0], dim[1], dim[2], dim[3], s->out);
+    TRY(s->input ? encode_array(s, net) : encode_files(c, net));
+    detail(c, "written to %s after %.1f ms", s->out, (double)(clock_ns() - start) / 1e6);
 done:
     centra_net_free(net);
     centra_session_close(session);
-    npy_free(&in);
     return st;
 }
 
 static const struct option encode_options[] = {
     OPT_TEXT(struct encode, backbone, "backbone", "conv4", "NAME", "the network; centra list backbones shows them"),
     OPT_FILE_REQUIRED(struct encode, weights, "weights", "its parameters: safetensors, .pth or a folder of .npy"),
-    OPT_FILE_REQUIRED(struct encode, input, "input", "pictures, normalised already, .npy [n, 3, height, width]"),
+    OPT_FILE(struct encode, input, "input", NULL,
+             "in place of picture files: normalised already, .npy [n, 3, height, width]"),
     OPT_FILE_REQUIRED(struct encode, out, "out", "the .npy file to write the features to, [n, C, h, w]"),
+    OPT_INT(struct encode, side, "side", 84, 8, 4096, "side in pixels of what the network sees of a picture file"),
+    OPT_TEXT(struct encode, extractor, "extractor", "map", "NAME",
+             "vectors to take: map, pyramid-5,3 or grid-3,2 (any sizes)"),
     OPT_NAME(struct encode, precision, "precision", 0, precision_names, "precision to compute with"),
     OPT_END};
 
-static const char *const encode_details[] = {"Turns pictures into the dense feature maps that centra score takes. The "
-                                             "network runs with its running statistics, so "
-                                             "a picture's features do not depend on the other pictures.",
-                                             "Parameters are found by our names or by those of the released code; "
-                                             "missing and extra ones are listed and nothing is "
-                                             "loaded in part. Options of a network are written --net.KEY VALUE.",
-                                             NULL};
+static const char *const encode_details[] = {
+    "Turns pictures into the dense feature maps that centra score takes. The "
+    "network runs with its running statistics, so "
+    "a picture's features do not depend on the other pictures.",
+    "Picture files (JPEG, PNG, WebP, PPM) are resized to 23/21 of the side, the "
+    "middle is cut out and normalised, as in the paper's tests.",
+    "Parameters are found by our names or by those of the released code; "
+    "missing and extra ones are listed and nothing is "
+    "loaded in part. Options of a network are written --net.KEY VALUE.",
+    NULL};
 
 const struct command encode_command = {
     .name = "encode",
     .title = "turns pictures into feature maps with a network",
+    .arguments = "PICTURE...",
+    .most = SIZE_MAX,
     .options = encode_options,
     .settings_bytes = sizeof(struct encode),
     .net_options = true,
     .details = encode_details,
     .run = encode_run,
-    .examples = {{"centra encode --weights model.safetensors --input pictures.npy --out features.npy",
-                  "features of a Conv-4"},
+    .examples = {{"centra encode --weights model.safetensors --out features.npy birds/*.jpg",
+                  "features of picture files with a Conv-4"},
                  {"centra encode --backbone wrn --net.depth 16 --weights W --input X.npy --out Y.npy",
                   "a wide residual network of depth 16"}},
 };

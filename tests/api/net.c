@@ -3,41 +3,11 @@
 #include "base/npy.h"
 #include "base/text.h"
 #include "centra.h"
+#include "tests/api/copying.h"
 #include "tests/test.h"
 #include <stdlib.h>
 
-enum { WIDTH = 2, SIDE = 32, PICTURES = 120 }; /* more than a batch */
-
-static bool put(const char *folder, const char *name, int rank, const size_t *dim, const double *data)
-{
-    text path = {0};
-    text_addf(&path, "%s/%s.npy", folder, name);
-    const status st = npy_write(text_string(&path), NPY_F64, rank, dim, data);
-    text_free(&path);
-    return st == OK;
-}
-
-/* A Conv-4 of two channels whose convolutions copy input channel 0 and whose norms do nothing but divide by
- * sqrt(1 + 1e-5). */
-static bool write_copying_weights(const char *folder)
-{
-    static const double ones[WIDTH] = {1, 1}, zeros[WIDTH] = {0};
-    bool good = true;
-    for (int k = 1; k <= 4; k++) {
-        const size_t in = k == 1 ? 3 : WIDTH;
-        double w[WIDTH * 3 * 9] = {0};
-        char name[40];
-        for (size_t o = 0; o < WIDTH; o++) w[o * in * 9 + 4] = 1; /* the middle of channel 0 */
-        snprintf(name, sizeof name, "layer%d.0.weight", k);
-        good = good && put(folder, name, 4, (size_t[]){WIDTH, in, 3, 3}, w);
-        static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
-        for (int i = 0; i < 4; i++) {
-            snprintf(name, sizeof name, "layer%d.1.%s", k, parts[i]);
-            good = good && put(folder, name, 1, (size_t[]){WIDTH}, i == 0 || i == 3 ? ones : zeros);
-        }
-    }
-    return good;
-}
+enum { WIDTH = COPYING_WIDTH, SIDE = 32, PICTURES = 120 }; /* more than a batch */
 
 static centra_status open_small(centra_session *s, centra_net **out)
 {
@@ -55,7 +25,7 @@ TEST(net_encodes_as_by_hand_and_in_batches_as_alone)
     for (size_t n = 0; n < PICTURES; n++)
         for (size_t c = 0; c < 3; c++)
             for (size_t i = 0; i < SIDE * SIDE; i++) pictures[n][c][i] = c == 0 ? (double)n - 10 : 77;
-    REQUIRE(write_copying_weights(test_folder()));
+    REQUIRE(copying_weights(test_folder()));
     REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
     EXPECT_OK((status)open_small(s, &net));
     EXPECT_OK((status)centra_net_load(net, test_folder()));
@@ -103,7 +73,7 @@ TEST(net_refuses_in_words)
 TEST(net_survives_failing_allocations)
 {
     static const double picture[3 * 16 * 16];
-    REQUIRE(write_copying_weights(test_folder()));
+    REQUIRE(copying_weights(test_folder()));
     const size_t live = alloc_live();
     for (size_t n = 1;; n++) {
         centra_session *s = NULL;
