@@ -1,6 +1,7 @@
 /* picture.c - the public calls on pictures: reading, resizing, PNG in memory, and the input of a network. */
 #include "image/picture.h"
 #include "api/session.h"
+#include "image/overlay.h"
 #include "image/transform.h"
 #include "nets/extract.h"
 #include <stdlib.h>
@@ -31,6 +32,18 @@ centra_status centra_picture_resize(const centra_picture *picture, size_t width,
     if (st != OK) return (centra_status)st;
     const struct picture from = as_ours(picture);
     st = picture_resize(&from, width, height, &p);
+    if (st == OK) give(p, out);
+    return (centra_status)st;
+}
+
+centra_status centra_picture_overlay(const centra_picture *picture, const float *map, size_t height, size_t width,
+                                     centra_picture *out)
+{
+    struct picture p = {0};
+    status st = check("centra_picture_overlay", map && out ? picture : NULL);
+    if (st != OK) return (centra_status)st;
+    const struct picture from = as_ours(picture);
+    st = picture_overlay(&from, map, height, width, &p);
     if (st == OK) give(p, out);
     return (centra_status)st;
 }
