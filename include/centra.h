@@ -229,8 +229,8 @@ CENTRA_API centra_status centra_weights_meta(const centra_weights *weights, size
                                              const char **value);
 /* SHA-256 over names, types, shapes and numbers: the same for every kind of file. */
 CENTRA_API centra_status centra_weights_fingerprint(const centra_weights *weights, char hex[65]);
-/* Writes the arrays as safetensors, released names changed to those of this library. */
-CENTRA_API centra_status centra_weights_convert(const centra_weights *weights, const char *path);
+/* Writes the arrays, released names changed to those of this library, as "safetensors" or as a new folder of "npy" files. */
+CENTRA_API centra_status centra_weights_convert(const centra_weights *weights, const char *format, const char *path);
 
 /* Kernels: which variant each got */
 

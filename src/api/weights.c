@@ -2,6 +2,7 @@
 #include "weights/weights.h"
 #include "centra.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct centra_weights {
     struct weights *file; /* owned */
@@ -55,7 +56,13 @@ centra_status centra_weights_fingerprint(const centra_weights *weights, char hex
     return (centra_status)weights_fingerprint(weights->file, hex);
 }
 
-centra_status centra_weights_convert(const centra_weights *weights, const char *path)
+centra_status centra_weights_convert(const centra_weights *weights, const char *format, const char *path)
 {
-    return (centra_status)weights_convert(weights->file, path);
+    static const char *const names[] = {[WEIGHTS_SAFETENSORS] = "safetensors", [WEIGHTS_NPY] = "npy"};
+    if (!weights || !format || !path)
+        return (centra_status)fail(ST_USAGE, "centra_weights_convert needs weights, a format and a path");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(format, names[i]))
+            return (centra_status)weights_convert(weights->file, (enum weights_format)i, path);
+    return (centra_status)fail(ST_USAGE, "weights cannot be written as '%s'; use safetensors or npy", format);
 }

@@ -1,9 +1,15 @@
-/* weights.c - centra weights: what a file of weights holds, and the same as safetensors. */
+/* weights.c - centra weights: what a file of weights holds, and the same in another format. */
 #include "app/library.h"
 #include "app/table.h"
 #include "app/terminal.h"
 #include "base/json.h"
 #include <string.h>
+
+static const char *const formats[] = {"safetensors", "npy", NULL};
+
+struct weights_settings {
+    int to; /* index of formats */
+};
 
 static void add_shape(text *to, const centra_array_info *a)
 {
@@ -93,7 +99,8 @@ static status weights_run(const struct call *c)
         st = show(c, w);
     } else {
         interrupt_hold();
-        st = library(centra_weights_convert(w, c->arguments[2]));
+        st = library(
+            centra_weights_convert(w, formats[((const struct weights_settings *)c->settings)->to], c->arguments[2]));
         interrupt_release();
     }
     centra_weights_close(w);
@@ -102,13 +109,19 @@ static status weights_run(const struct call *c)
 
 static const char *const what[] = {"convert", "show", NULL};
 
+static const struct option weights_options[] = {
+    OPT_NAME(struct weights_settings, to, "to", 0, formats, "convert: the format to write; npy is a new folder"),
+    OPT_END};
+
 const struct command weights_command = {
     .name = "weights",
-    .title = "shows what a file of weights holds, or converts it to safetensors",
+    .title = "shows what a file of weights holds, or converts it",
     .arguments = "convert|show FILE [OUT]",
     .least = 2,
     .most = 3,
     .choices = what,
+    .options = weights_options,
+    .settings_bytes = sizeof(struct weights_settings),
     .run = weights_run,
     .examples = {{"centra weights show model.pth", "names, types, shapes and the fingerprint"},
                  {"centra weights convert model.pth model.safetensors", "the same arrays under the names used here"}},

@@ -1,4 +1,4 @@
-/* convert.c - any file of named arrays as safetensors with our names. */
+/* convert.c - any file of named arrays in another format, with our names. */
 #include "base/size.h"
 #include "weights/file.h"
 #include "weights/names.h"
@@ -12,7 +12,7 @@ static void rename_array(struct named_array *a, char name[NAME_TEXT])
     if (name_of_ours(a->name, 1, name) && !name_of_ours(a->name, 2, second)) a->name = name;
 }
 
-status weights_convert(const struct weights *w, const char *path)
+status weights_convert(const struct weights *w, enum weights_format to, const char *path)
 {
     status st = OK;
     struct named_array *arrays = calloc(size_max(w->count, 1), sizeof *arrays);
@@ -23,7 +23,8 @@ status weights_convert(const struct weights *w, const char *path)
     }
     if (w->count) memcpy(arrays, w->array, w->count * sizeof *arrays);
     for (size_t i = 0; i < w->count; i++) rename_array(&arrays[i], names[i]);
-    TRY(weights_write(path, w->count, arrays, w->metas, w->meta));
+    st = to == WEIGHTS_NPY ? weights_write_npy(path, w->count, arrays)
+                           : weights_write(path, w->count, arrays, w->metas, w->meta);
 done:
     free(arrays);
     free(names);

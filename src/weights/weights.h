@@ -51,8 +51,13 @@ struct meta {
 status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
                      const struct meta *meta);
 
-/* Writes what is in the file as safetensors, metadata included, under our names where they differ from the released. */
-status weights_convert(const struct weights *w, const char *path);
+/* Makes the folder `path` with one NAME.npy for each array; it must not be there already. */
+status weights_write_npy(const char *path, size_t count, const struct named_array *arrays);
+
+/* Writes what is in the file under our names where they differ from the released: as safetensors, metadata included, or as
+ * a folder of .npy. */
+enum weights_format { WEIGHTS_SAFETENSORS, WEIGHTS_NPY };
+status weights_convert(const struct weights *w, enum weights_format to, const char *path);
 
 /* Loads parameters by name: each of `p` that begins with `prefix` must be in the file, under its own name or the released one
  * (name maps: "encoder." and "query." prefixes, num_batches_tracked), and nothing else may be there except what `ignore`

@@ -1,6 +1,7 @@
 /* weights.c - transcripts of centra weights. */
 #include "tests/app/program.h"
 #include "tests/test.h"
+#include <stdio.h>
 
 #define FIXTURE(name) CENTRA_SOURCE_DIR "/tests/weights/fixtures/" name
 
@@ -19,6 +20,17 @@ TEST(weights_show_lists_names_types_shapes_and_the_same_fingerprint_after_conver
     EXPECT_TEXT(y, x);
     ran_free(&a);
     ran_free(&b);
+}
+
+TEST(weights_convert_to_a_folder_of_npy_keeps_every_array)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/npy", test_folder());
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), folder, "--to", "npy");
+    struct ran r = program_run("", WORDS("weights", "show", folder));
+    EXPECT_INT(r.status, 0);
+    EXPECT(!strncmp(r.out, "npy folder, 9", 13));
+    ran_free(&r);
 }
 
 TEST(weights_refuse_what_is_missing_or_too_much)

@@ -1,8 +1,10 @@
 /* load.c - parameters from files: by our names and the released ones, all or nothing. */
+#include "base/file.h"
 #include "tests/ops/world.h"
 #include "tests/test.h"
 #include "tests/weights/sample.h"
 #include "weights/names.h"
+#include <dirent.h>
 #include <stdio.h>
 
 /* A file with one array of two numbers under each of the names, the first k, k + 0.5 for the k-th. */
@@ -152,7 +154,7 @@ TEST(converting_gives_released_arrays_our_names)
     EXPECT_OK(write_names(in, NAMES("encoder.layer1.0.weight", "query.rn.fc1.weight", "scale")));
     EXPECT_OK(weights_open(in, &w));
     REQUIRE(w);
-    EXPECT_OK(weights_convert(w, out));
+    EXPECT_OK(weights_convert(w, WEIGHTS_SAFETENSORS, out));
     EXPECT_OK(weights_open(out, &v));
     REQUIRE(v && weights_count(v) == 3);
     EXPECT_TEXT(weights_at(v, 0)->name, "head.fc1.weight");
@@ -160,6 +162,60 @@ TEST(converting_gives_released_arrays_our_names)
     EXPECT_TEXT(weights_at(v, 2)->name, "scale"); /* of which head, or none, is not said */
     weights_close(w);
     weights_close(v);
+}
+
+/* Types that .npy readers may lack are widened; numbers stay what they were. */
+TEST(a_folder_of_npy_holds_the_same_numbers)
+{
+    const float f[2] = {1.5f, -2};
+    const uint16_t half[2] = {0x3c00, 0xc000}, brain[2] = {0x3f80, 0xc000}; /* 1, -2 */
+    const int32_t i32[2] = {-7, 1 << 30};
+    const int64_t i64[2] = {-1, (int64_t)1 << 40};
+    const uint8_t u8[2] = {0, 255};
+    const struct named_array arrays[] = {
+        {.name = "a.f32", .type = ARRAY_F32, .rank = 1, .dim = {2}, .data = f, .bytes = 8},
+        {.name = "b.f16", .type = ARRAY_F16, .rank = 1, .dim = {2}, .data = half, .bytes = 4},
+        {.name = "c.bf16", .type = ARRAY_BF16, .rank = 1, .dim = {2}, .data = brain, .bytes = 4},
+        {.name = "d.i32", .type = ARRAY_I32, .rank = 1, .dim = {2}, .data = i32, .bytes = 8},
+        {.name = "e.i64", .type = ARRAY_I64, .rank = 2, .dim = {1, 2}, .data = i64, .bytes = 16},
+        {.name = "f.u8", .type = ARRAY_U8, .rank = 1, .dim = {2}, .data = u8, .bytes = 2},
+    };
+    char path[4096];
+    struct weights *w = NULL;
+    snprintf(path, sizeof path, "%s/folder", test_folder());
+    EXPECT_OK(weights_write_npy(path, 6, arrays));
+    EXPECT_OK(weights_open(path, &w));
+    REQUIRE(w && weights_count(w) == 6);
+    EXPECT(!memcmp(weights_at(w, 0)->data, f, sizeof f));
+    EXPECT(!memcmp(weights_at(w, 1)->data, (float[]){1, -2}, 8));
+    EXPECT(!memcmp(weights_at(w, 2)->data, (float[]){1, -2}, 8));
+    EXPECT(!memcmp(weights_at(w, 3)->data, (int64_t[]){-7, 1 << 30}, 16));
+    EXPECT(!memcmp(weights_at(w, 4)->data, i64, sizeof i64));
+    EXPECT_INT(weights_at(w, 4)->rank, 2);
+    EXPECT(!memcmp(weights_at(w, 5)->data, (int64_t[]){0, 255}, 16));
+    weights_close(w);
+    EXPECT_STATUS(weights_write_npy(path, 6, arrays), ST_IO);
+    EXPECT(strstr(error_text(), "it is there already"));
+}
+
+TEST(a_name_that_leaves_its_folder_is_refused_and_nothing_stays_behind)
+{
+    const float f = 1;
+    char path[4096], other[4096];
+    static const char *const names[] = {"../evil", "a/b", "", ".hidden", "line\nbreak"};
+    snprintf(path, sizeof path, "%s/folder", test_folder());
+    snprintf(other, sizeof other, "%s/evil.npy", test_folder());
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct named_array arrays[] = {{.name = "fine", .type = ARRAY_F32, .data = &f, .bytes = 4},
+                                             {.name = names[i], .type = ARRAY_F32, .data = &f, .bytes = 4}};
+        EXPECT_STATUS(weights_write_npy(path, 2, arrays), ST_VALUE);
+        EXPECT(!file_exists(path) && !file_exists(other));
+    }
+    DIR *d = opendir(test_folder());
+    REQUIRE(d);
+    const struct dirent *e;
+    while ((e = readdir(d))) EXPECT(e->d_name[0] == '.');
+    closedir(d);
 }
 
 TEST(numbers_too_large_for_32_bits_are_refused)
