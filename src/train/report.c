@@ -1,46 +1,9 @@
 /* report.c - the page around the charts. */
 #include "train/report.h"
-#include "base/file.h"
-#include "train/chart.h"
+#include "base/chart.h"
+#include "base/page.h"
 #include <math.h>
 #include <stdlib.h>
-
-static const char style[] =
-    ":root{--page:#fbfaf8;--card:#fff;--ink:#22262b;--soft:#68707a;--rule:#e5e3de;--loss:#b3541e;--accuracy:#1f6f8b;"
-    "--rate:#5b7f3a;--training:#7a5195}\n"
-    "@media(prefers-color-scheme:dark){:root{--page:#16181b;--card:#1e2125;--ink:#e8e6e1;--soft:#9aa1aa;--rule:#33373d;"
-    "--loss:#e8935a;--accuracy:#63b7d3;--rate:#a3c47f;--training:#c39bd8}}\n"
-    "*{box-sizing:border-box}\n"
-    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n"
-    "main{max-width:1100px;margin:0 auto;padding:40px 24px}\n"
-    "h1{font-size:28px;font-weight:650;margin:0 0 4px;overflow-wrap:anywhere}\n"
-    "h2{font-size:18px;font-weight:650;margin:36px 0 12px}\n"
-    ".state{color:var(--soft);margin:0 0 28px}\n"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:16px;margin-bottom:16px}\n"
-    ".charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:16px}\n"
-    ".tile,figure,pre,table{background:var(--card);border:1px solid var(--rule);border-radius:10px}\n"
-    ".tile{padding:14px 18px}\n"
-    ".tile b{display:block;font-size:24px;font-weight:650;font-variant-numeric:tabular-nums}\n"
-    ".tile span{color:var(--soft);font-size:14px}\n"
-    "figure{margin:0;padding:16px}\n"
-    "figcaption{font-weight:650;margin-bottom:8px}\n"
-    "svg{display:block;width:100%;height:auto}\n"
-    "svg text{font-size:12px;fill:var(--soft);font-variant-numeric:tabular-nums}\n"
-    ".grid line{stroke:var(--rule)}\n"
-    ".grid .base,.grid .tick{stroke:var(--soft)}\n"
-    ".grid .y{text-anchor:end}\n"
-    ".grid .x{text-anchor:middle}\n"
-    ".line{fill:none;stroke:var(--tone);stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}\n"
-    ".band{fill:var(--tone);opacity:.3}\n"
-    ".dot{fill:var(--tone);stroke:var(--card);stroke-width:1.5}\n"
-    "svg .value{fill:var(--ink);font-size:13px;font-weight:650}\n"
-    ".loss{--tone:var(--loss)}\n.accuracy{--tone:var(--accuracy)}\n.rate{--tone:var(--rate)}\n.training{--tone:var(--"
-    "training)}\n"
-    "pre{margin:0;padding:16px 18px;overflow-x:auto;font:14px/1.5 ui-monospace,monospace}\n"
-    "table{border-collapse:separate;border-spacing:0;width:100%}\n"
-    "td{padding:8px 18px;border-top:1px solid var(--rule);overflow-wrap:anywhere}\n"
-    "tr:first-child td{border-top:0}\n"
-    "td:first-child{color:var(--soft);width:11em}\n";
 
 static const struct metrics_line *best_line(const struct report *r)
 {
@@ -61,16 +24,6 @@ static void add_duration(text *to, double seconds)
     else text_addf(to, "%.0f h %02.0f min", hours, minutes - 60 * hours);
 }
 
-static void add_tile(text *to, const text *value, const char *what)
-{
-    text_add(to, "<div class=\"tile\"><b>");
-    html_add(to, text_string(value));
-    text_add(to, "</b><span>");
-    html_add(to, what);
-    text_add(to, "</span></div>\n");
-    if (value->st != OK && to->st == OK) to->st = value->st;
-}
-
 static void add_tiles(text *to, const struct report *r)
 {
     const struct metrics_line *best = best_line(r), *last = r->count ? &r->lines[r->count - 1] : NULL;
@@ -79,18 +32,18 @@ static void add_tiles(text *to, const struct report *r)
     if (best) {
         text_addf(&value, "%.2f %%", 100 * best->validation.mean);
         if (isfinite(best->validation.half)) text_addf(&value, " \xc2\xb1 %.2f", 100 * best->validation.half);
-        add_tile(to, &value, "best validation accuracy");
+        page_tile(to, &value, "best validation accuracy");
         text_clear(&value);
         text_addf(&value, "%ju", (uintmax_t)best->epoch + 1);
-        add_tile(to, &value, "its epoch");
+        page_tile(to, &value, "its epoch");
         text_clear(&value);
     }
     if (last) {
         text_addf(&value, isfinite(last->loss) ? "%.4g" : "not measured", last->loss);
-        add_tile(to, &value, "loss of the last epoch");
+        page_tile(to, &value, "loss of the last epoch");
         text_clear(&value);
         add_duration(&value, last->seconds);
-        add_tile(to, &value, "time");
+        page_tile(to, &value, "time");
     }
     text_add(to, "</div>\n");
     text_free(&value);
@@ -171,12 +124,8 @@ static void add_facts(text *to, const struct report *r)
 status report_html(const struct report *r, text *to)
 {
     status st = OK;
-    text_add(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>");
-    html_add(to, r->title);
-    text_addf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
-    html_add(to, r->title);
-    text_addf(to, "</h1>\n<p class=\"state\">%zu of %zu epochs</p>\n", r->count, r->epochs);
+    page_begin(to, r->title);
+    text_addf(to, "<p class=\"state\">%zu of %zu epochs</p>\n", r->count, r->epochs);
     if (r->count) {
         add_tiles(to, r);
         st = add_charts(to, r);
@@ -185,20 +134,15 @@ status report_html(const struct report *r, text *to)
     html_add(to, r->recipe);
     text_add(to, "</pre>\n");
     add_facts(to, r);
-    text_add(to, "</main>\n</body>\n</html>\n");
+    page_end(to);
     return st == OK ? text_status(to) : st;
 }
 
 status report_write(const struct report *r, const char *path)
 {
     text page = {0};
-    struct file_writer w = {0};
-    status st = OK;
-    TRY(report_html(r, &page));
-    TRY(file_begin(path, &w));
-    file_put(&w, page.data, page.length);
-    st = file_commit(&w);
-done:
+    status st = report_html(r, &page);
+    if (st == OK) st = page_write(&page, path);
     text_free(&page);
     return st;
 }

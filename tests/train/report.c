@@ -2,7 +2,7 @@
 #include "train/report.h"
 #include "base/file.h"
 #include "tests/test.h"
-#include "train/chart.h"
+#include "base/chart.h"
 #include <stdio.h>
 #include <stdlib.h>
 

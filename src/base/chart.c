@@ -1,6 +1,7 @@
 /* chart.c - SVG by hand. Coordinates are user units of a box 560 by 250; text sizes come from the page's style. */
-#include "train/chart.h"
+#include "base/chart.h"
 #include "base/option.h"
+#include "base/page.h"
 #include <math.h>
 
 enum { WIDTH = 560, HEIGHT = 250, LEFT = 62, RIGHT = 16, TOP = 14, BOTTOM = 40 };
@@ -13,22 +14,6 @@ struct plot {
     const struct chart *c;
     struct scale x, y; /* y in powers of ten for a logarithmic chart */
 };
-
-void html_add(text *to, const char *s)
-{
-    for (; *s; s++) {
-        switch (*s) {
-        case '&': text_add(to, "&amp;"); break;
-        case '<': text_add(to, "&lt;"); break;
-        case '>': text_add(to, "&gt;"); break;
-        case '"': text_add(to, "&quot;"); break;
-        case '\'': text_add(to, "&#39;"); break;
-        default:
-            if ((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') text_add(to, "\xef\xbf\xbd"); /* U+FFFD */
-            else text_add_bytes(to, s, 1);
-        }
-    }
-}
 
 double chart_step(double span, int most)
 {

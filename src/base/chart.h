@@ -1,6 +1,6 @@
 /* chart.h - line charts as inline SVG: axes with round numbers, one line, an optional band around it. */
-#ifndef TRAIN_CHART_H
-#define TRAIN_CHART_H
+#ifndef BASE_CHART_H
+#define BASE_CHART_H
 #include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,8 +22,6 @@ struct chart {
 
 /* Adds one <figure>. */
 void chart_add(text *to, const struct chart *c);
-/* `s` with &, <, >, quotes and control characters made harmless, for text and for attributes. */
-void html_add(text *to, const char *s);
 /* A round step (1, 2 or 5 times a power of ten) that cuts `span` into at most `most` parts; 1 for a span that is not
  * above 0. */
 double chart_step(double span, int most);
