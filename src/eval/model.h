@@ -1,0 +1,23 @@
+/* model.h - what is trained and evaluated: a network, a head, their settings, and one table with the parameters of both.
+ *
+ * Names in the table are the network's own ("layer1.0.weight") and the head's ("head.scale"), so that one weights file
+ * holds a model. */
+#ifndef EVAL_MODEL_H
+#define EVAL_MODEL_H
+#include "heads/head.h"
+#include "nets/net.h"
+
+struct model {
+    const struct net *net;
+    const struct head *head;            /* NULL: an encoder alone */
+    void *net_settings, *head_settings; /* owned; read through the options of net and head */
+    struct params *params;              /* owned, on the model's device */
+    size_t channels;
+};
+
+/* Settings are the defaults (and presets); change them through the tables, then call model_start. */
+status model_new(struct device *d, const char *net, const char *head, struct model *out);
+/* Adds the parameters of type `type` with start values drawn from `seed`. */
+status model_start(struct model *m, dtype type, uint64_t seed);
+void model_free(struct model *m);
+#endif
