@@ -168,6 +168,28 @@ CENTRA_API centra_status centra_picture_overlay(const centra_picture *picture, c
                                                 size_t width, centra_picture *out);
 CENTRA_API void centra_free(void *memory);
 
+/* Data sets: labelled pictures in a fixed order, from a folder <split>/<class>/<picture> or of class folders, a tar of that
+ * form, a list, or a pack. Pictures of class c are first .. first + size - 1; classes are sorted by name. */
+
+typedef struct centra_data centra_data;
+
+/* `split` is "train", "val", "test" or another that the set has; NULL for a set without splits. */
+CENTRA_API centra_status centra_data_open(const char *path, const char *split, centra_data **out);
+CENTRA_API void centra_data_close(centra_data *data);
+CENTRA_API size_t centra_data_count(const centra_data *data);
+CENTRA_API size_t centra_data_class_count(const centra_data *data);
+/* A class's name and where its pictures are; places that are NULL are not filled. CENTRA_USAGE when there is no such class. */
+CENTRA_API centra_status centra_data_class(const centra_data *data, size_t index, const char **name, size_t *first,
+                                           size_t *size);
+/* A picture: its name in the set ("class/file.jpg") and its class. CENTRA_USAGE when there is no such picture. */
+CENTRA_API centra_status centra_data_item(const centra_data *data, size_t index, const char **name, size_t *of_class);
+CENTRA_API centra_status centra_data_picture(const centra_data *data, size_t index, centra_picture *out);
+/* Episode `episode` of those that evaluation draws with this seed: the pictures of `way` classes, class by class `shot` in
+ * support[way * shot], and mixed ones in queries[way * query] with their classes 0 .. way - 1 in labels. */
+CENTRA_API centra_status centra_data_episode(const centra_data *data, size_t way, size_t shot, size_t query,
+                                             uint64_t seed, uint64_t episode, size_t *support, size_t *queries,
+                                             int64_t *labels);
+
 /* Extractors: which vectors of a picture heads compare. "map" takes the network's last map, "pyramid-5,3" averages it to several
  * sizes, "grid-3,2" shows the network overlapping cells of the picture, one vector each. */
 
