@@ -162,6 +162,8 @@ CENTRA_API void centra_picture_free(centra_picture *picture); /* accepts a zeroe
 CENTRA_API centra_status centra_picture_png(const centra_picture *picture, unsigned char **bytes, size_t *count);
 /* What a network is shown, [3, side, side]: resized to 23/21 of the side, the middle cut out, normalised as in training. */
 CENTRA_API centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out);
+/* The part of a picture that a network is shown, as a picture of side x side pixels. */
+CENTRA_API centra_status centra_picture_seen(const centra_picture *picture, size_t side, centra_picture *out);
 /* The picture with a map of weights, [height, width], stretched over it: centralities, for instance. Colours glow where the map
  * is largest and fade to dark grey where it is smallest. */
 CENTRA_API centra_status centra_picture_overlay(const centra_picture *picture, const float *map, size_t height,

@@ -36,6 +36,26 @@ centra_status centra_picture_resize(const centra_picture *picture, size_t width,
     return (centra_status)st;
 }
 
+/* As in the paper's tests: resized to 23/21 of the side, then the middle. */
+static struct transform test_form(size_t side)
+{
+    return transform_standard(TRANSFORM_RESIZE_CROP, side, side * 2 / 21);
+}
+
+centra_status centra_picture_seen(const centra_picture *picture, size_t side, centra_picture *out)
+{
+    struct picture p = {0};
+    status st = check("centra_picture_seen", side && out ? picture : NULL);
+    if (st != OK) return (centra_status)st;
+    const struct transform t = test_form(side);
+    const struct picture from = as_ours(picture);
+    st = picture_new(side, side, &p);
+    if (st == OK) st = transform_apply_bytes(&t, &from, NULL, p.rgb);
+    if (st == OK) give(p, out);
+    else picture_free(&p);
+    return (centra_status)st;
+}
+
 centra_status centra_picture_overlay(const centra_picture *picture, const float *map, size_t height, size_t width,
                                      centra_picture *out)
 {
@@ -86,7 +106,7 @@ centra_status centra_picture_cells(const centra_picture *picture, const char *ex
     status st = OK;
     TRY(check("centra_picture_cells", out && side && extractor ? picture : NULL));
     TRY(extractor_parse(extractor, &e));
-    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, side, side * 2 / 21);
+    const struct transform t = test_form(side);
     const struct picture p = as_ours(picture);
     st = e.kind == EXTRACT_GRID ? transform_cells(&t, &p, e.count, e.sizes, NULL, out)
                                 : transform_apply(&t, &p, NULL, out);

@@ -39,6 +39,19 @@ TEST(api_input_is_the_test_form_of_the_transform)
     free(wanted);
 }
 
+TEST(api_a_network_is_shown_the_middle)
+{
+    struct picture p = sample_counting(46, 46);
+    const centra_picture in = public_of(&p);
+    centra_picture seen = {0};
+    EXPECT_INT(centra_picture_seen(&in, 42, &seen), CENTRA_OK);
+    EXPECT(seen.width == 42 && seen.height == 42);
+    EXPECT(seen.rgb && !memcmp(seen.rgb, p.rgb + 3 * (2 * 46 + 2), 3 * 42)); /* 46 pixels stay 46, 2 are cut off */
+    centra_picture_free(&seen);
+    EXPECT_INT(centra_picture_seen(&in, 0, &seen), CENTRA_USAGE);
+    picture_free(&p);
+}
+
 TEST(api_pictures_are_read_and_resized)
 {
     struct picture p = sample_counting(20, 10);
