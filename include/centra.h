@@ -245,6 +245,15 @@ CENTRA_API centra_status centra_net_extractor(centra_net *net, const char *extra
 CENTRA_API centra_status centra_net_encode(centra_net *net, const void *pictures, size_t count, size_t height,
                                            size_t width, const void **features, size_t dim[4]);
 
+/* For benchmarks: the same pass over the same random pictures again and again. With `train` it goes forward with batch
+ * statistics, back from a fixed gradient of the features, and does a step of SGD at rate 0, so that only the running
+ * statistics change; else it is inference. After the first pass nothing is allocated. Free before the network. */
+typedef struct centra_net_drill centra_net_drill;
+CENTRA_API centra_status centra_net_drill_new(centra_net *net, size_t count, size_t height, size_t width, int train,
+                                              centra_net_drill **out);
+CENTRA_API centra_status centra_net_drill_pass(centra_net_drill *drill);
+CENTRA_API void centra_net_drill_free(centra_net_drill *drill);
+
 /* Weights: files of named arrays (safetensors, PyTorch's .pth, folders of .npy), read without executing anything */
 
 typedef struct centra_weights centra_weights;

@@ -2,24 +2,11 @@
  *
  * Pictures go through in batches, so that memory does not grow with their number; with running statistics a picture's
  * features do not depend on its neighbours. */
-#include "nets/net.h"
-#include "api/session.h"
+#include "api/net.h"
 #include "base/size.h"
-#include "nets/extract.h"
 #include "weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
-
-struct centra_net {
-    centra_session *session;
-    const struct net *net;
-    void *settings;        /* owned */
-    struct params *params; /* owned */
-    struct extractor extractor;
-    dtype type;
-    char *features; /* owned: the last result */
-    size_t bytes;   /* of it */
-};
 
 enum { BATCH_PIXELS = 16 * 84 * 84 }; /* of a batch, unless one picture has more */
 

@@ -94,3 +94,32 @@ TEST(net_survives_failing_allocations)
         if (!failed) break;
     }
 }
+
+TEST(net_drill_trains_and_infers_without_allocating_and_learns_nothing)
+{
+    centra_session *s = NULL;
+    centra_net *net = NULL;
+    centra_net_drill *drill = NULL;
+    static double picture[3 * SIDE * SIDE];
+    const void *features;
+    double before[2];
+    size_t dim[4];
+    for (size_t i = 0; i < 3 * SIDE * SIDE; i++) picture[i] = (double)(i % 17);
+    for (int train = 0; train < 2; train++) {
+        REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
+        EXPECT_OK((status)open_small(s, &net));
+        EXPECT_OK((status)centra_net_encode(net, picture, 1, SIDE, SIDE, &features, dim));
+        memcpy(before, features, sizeof before);
+        EXPECT_OK((status)centra_net_drill_new(net, 3, SIDE, SIDE, train, &drill));
+        for (int i = 0; i < 2; i++) EXPECT_OK((status)centra_net_drill_pass(drill));
+        const size_t count = alloc_count();
+        for (int i = 0; i < 3; i++) EXPECT_OK((status)centra_net_drill_pass(drill));
+        EXPECT_INT(alloc_count(), count);
+        EXPECT_OK((status)centra_net_encode(net, picture, 1, SIDE, SIDE, &features, dim));
+        EXPECT(!memcmp(before, features, sizeof before) == !train); /* training moves the running statistics */
+        centra_net_drill_free(drill);
+        centra_net_free(net);
+        centra_session_close(s);
+    }
+    EXPECT_STATUS((status)centra_net_drill_pass(NULL), ST_USAGE);
+}

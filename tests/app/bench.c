@@ -33,6 +33,38 @@ TEST(bench_json_has_every_field)
     ran_free(&r);
 }
 
+TEST(bench_backbones_json_has_every_field)
+{
+    static const char *const fields[] = {"backbone",  "options", "batch",     "side",   "repeats", "threads", "mode",
+                                         "precision", "isa",     "median_ms", "min_ms", "p25_ms",  "p75_ms"};
+    struct ran r = program_run("", WORDS("bench", "backbones", "--batch", "2", "--side", "16", "--net.width", "3",
+                                         "--repeats", "2", "--mode", "train", "--json"));
+    arena *memory = arena_new(4096);
+    const struct json *object = NULL;
+    REQUIRE(memory);
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    EXPECT_OK(json_parse("bench", r.out, strlen(r.out), memory, &object));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!json_member(object, fields[i])) test_failed(__FILE__, __LINE__, "there is no \"%s\"", fields[i]);
+    EXPECT_NEAR(real(object, "pictures_per_second") * real(object, "median_ms"), 2000, 1e-6);
+    EXPECT_NEAR(real(json_member(object, "options"), "width"), 3, 0);
+    arena_free(memory);
+    ran_free(&r);
+}
+
+TEST(bench_backbones_waits_too_and_refuses_unknown_networks)
+{
+    struct ran r = program_run("2\n", WORDS("bench", "backbones", "--batch", "1", "--side", "16", "--wait"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(r.out[0] == '{' && strchr(r.out, ','));
+    ran_free(&r);
+    r = program_run("", WORDS("bench", "backbones", "--backbone", "conv5"));
+    EXPECT_INT(r.status, 2);
+    EXPECT(strstr(r.err, "did you mean 'conv4'?"));
+    ran_free(&r);
+}
+
 TEST(bench_wait_answers_each_line)
 {
     struct ran r = program_run("go\n\n3", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--wait"));

@@ -7,7 +7,7 @@
     "centra - few-shot image classification by mutual centralized learning\n\n" \
     "Usage: centra COMMAND [options] [arguments]\n\n" \
     "Commands:\n" \
-    "  bench     times a head on given shapes\n" \
+    "  bench     times a head or a network on given shapes\n" \
     "  demo      shows what it is about on a small generated episode\n" \
     "  encode    turns pictures into feature maps with a network\n" \
     "  help      says what commands there are and what they take\n" \

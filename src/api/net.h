@@ -1,0 +1,18 @@
+/* net.h - what stands behind a centra_net. */
+#ifndef API_NET_H
+#define API_NET_H
+#include "api/session.h"
+#include "nets/extract.h"
+#include "nets/net.h"
+
+struct centra_net {
+    centra_session *session;
+    const struct net *net;
+    void *settings;        /* owned */
+    struct params *params; /* owned */
+    struct extractor extractor;
+    dtype type;
+    char *features; /* owned: the last result */
+    size_t bytes;   /* of it */
+};
+#endif
