@@ -4,6 +4,7 @@
 #include "base/plain.h"
 #include "base/size.h"
 #include "base/text.h"
+#include "data/pack_format.h"
 #include "data/source.h"
 #include "data/tar.h"
 #include <assert.h>
@@ -36,12 +37,14 @@ static status file_open(const char *path, const char *split, const struct datase
     struct file_map map;
     status st = file_map(path, &map);
     if (st != OK) return st;
+    const bool pack = map.n > 8 && !memcmp(map.bytes, PACK_MAGIC, 8);
     const bool tar = tar_begins(map.bytes, map.n), gzip = map.n > 2 && map.bytes[0] == 0x1f && map.bytes[1] == 0x8b;
     file_unmap(&map);
     (void)o;
+    if (pack) return pack_source_open(path, split, out);
     if (tar) return tar_source_open(path, split, out);
     if (gzip) return fail(ST_FORMAT, "'%s' is compressed: unpack it with gunzip first", path);
-    return fail(ST_FORMAT, "'%s' is no data set: it is neither a folder nor a tar", path);
+    return fail(ST_FORMAT, "'%s' is no data set: it is neither a folder, nor a tar, nor a pack", path);
 }
 
 static status source_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
@@ -55,14 +58,6 @@ static status source_open(const char *path, const char *split, const struct data
 }
 
 /* The usual splits first, the others by name. */
-static int split_rank(const char *name)
-{
-    static const char *const usual[] = {"train", "val", "test"};
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(name, usual[i])) return i;
-    return 3;
-}
-
 static int by_split(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
