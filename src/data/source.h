@@ -67,6 +67,11 @@ status tar_source_open(const char *path, const char *split, struct source *out);
 /* All tars of a folder as one set; and whether the folder is one: it has tars and no folders. */
 status tar_folder_open(const char *path, const char *split, struct source *out);
 status tar_folder_is(const char *path, bool *out);
+/* `images`: the folder of the pictures; NULL: the list's own. */
+status csv_source_open(const char *path, const char *images, struct source *out);
+/* A folder with a list a split; and whether the folder is one. */
+status csv_folder_open(const char *path, const char *split, const char *images, struct source *out);
+status csv_folder_is(const char *path, bool *out);
 status pack_source_open(const char *path, const char *split, struct source *out);
 
 /* The names in a folder, without hidden ones, sorted byte-wise; in `memory`. */
