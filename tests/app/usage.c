@@ -14,7 +14,7 @@
     "  list      lists the heads, backbones, kernels or devices that there are\n" \
     "  score     scores given dense features with a head\n" \
     "  version   says what was built and what it found on this machine\n" \
-    "  weights   shows what a file of weights holds, or converts it to safetensors\n\n" \
+    "  weights   shows what a file of weights holds, or converts it\n\n" \
     "centra help COMMAND says more; centra demo shows what it is about.\n"
 
 TEST(app_without_words_shows_the_overview_as_an_error)
