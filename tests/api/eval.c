@@ -2,28 +2,13 @@
 #include "centra.h"
 #include "eval/card.h"
 #include "tests/data/sample.h"
+#include "tests/eval/colours.h"
 #include "tests/ops/world.h"
 #include "tests/test.h"
 #include "weights/weights.h"
 #include <stdio.h>
 
-enum { CLASSES = 4, EACH = 6, MOST_PARAMS = 64 };
-
-/* Classes of slightly different colours, in the split "test"; the last has too few pictures for an episode. */
-static void colour_set(void)
-{
-    for (int c = 0; c <= CLASSES; c++)
-        for (int i = 0; i < (c < CLASSES ? EACH : 2); i++) {
-            char name[64], ppm[SAMPLE_PPM_BYTES];
-            sample_ppm(50, ppm);
-            for (int p = 0; p < 4; p++) {
-                ppm[11 + 3 * p + c % 3] = (char)(60 + 15 * c + 9 * i);
-                ppm[11 + 3 * p + (c + p) % 3] = (char)(80 + 5 * c - 3 * i);
-            }
-            snprintf(name, sizeof name, "set/test/c%d/%d.ppm", c, i);
-            sample_file(name, ppm, sizeof ppm);
-        }
-}
+enum { MOST_PARAMS = 64 };
 
 struct heard {
     char lines[2000];
@@ -116,7 +101,7 @@ TEST(eval_gives_accuracies_intervals_classes_options_and_warnings)
     EXPECT_TEXT(s.backbone, "conv4");
     EXPECT_TEXT(s.split, "test");
     EXPECT(!s.weights && strlen(s.data_fingerprint) == 64);
-    EXPECT_INT(s.classes, CLASSES + 1);
+    EXPECT_INT(s.classes, COLOUR_CLASSES + 1);
     EXPECT_INT(s.classes_left_out, 1);
     EXPECT(strstr(h.lines, "1 of 5 classes have fewer than 5 pictures") && strstr(h.lines, "random"));
     EXPECT(h.calls[0] && h.calls[1]);
