@@ -61,25 +61,26 @@ static status start_values(const struct head_param *h, const tensor *x, struct d
     return st;
 }
 
-static status head_params(struct model *m, dtype type, struct random *r)
+status model_start_head(const struct head *head, size_t channels, dtype type, uint64_t seed, struct params *params)
 {
+    struct random r = {.seed = seed, .stream = STREAM_HEAD};
     status st = OK;
-    for (const struct head_param *h = m->head->params; h && h->name && st == OK; h++) {
+    for (const struct head_param *h = head->params; h && h->name && st == OK; h++) {
         size_t dim[MAX_RANK] = {0};
         struct param *p = NULL;
-        for (int axis = 0; axis < h->rank; axis++) dim[axis] = h->dim(m->channels, axis);
-        st = params_add(m->params, h->name, type, h->rank, dim, &p);
-        if (st == OK) st = start_values(h, &p->value, params_device(m->params), r);
+        for (int axis = 0; axis < h->rank; axis++) dim[axis] = h->dim(channels, axis);
+        st = params_add(params, h->name, type, h->rank, dim, &p);
+        if (st == OK) st = start_values(h, &p->value, params_device(params), &r);
     }
     return st;
 }
 
 status model_start(struct model *m, dtype type, uint64_t seed)
 {
-    struct random net = {.seed = seed, .stream = STREAM_NET}, head = {.seed = seed, .stream = STREAM_HEAD};
+    struct random r = {.seed = seed, .stream = STREAM_NET};
     m->channels = m->net->channels(m->net_settings);
-    const status st = m->net->params(m->net_settings, type, &net, m->params);
-    return st == OK && m->head ? head_params(m, type, &head) : st;
+    const status st = m->net->params(m->net_settings, type, &r, m->params);
+    return st == OK && m->head ? model_start_head(m->head, m->channels, type, seed, m->params) : st;
 }
 
 void model_free(struct model *m)
