@@ -1,0 +1,132 @@
+/* source.c - the list that every reader fills. */
+#include "data/source.h"
+#include "base/size.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NAMES_BLOCK = 1 << 16, ITEMS_FIRST = 64 };
+
+status source_begin(struct source *s, const char *wanted)
+{
+    *s = (struct source){.list = {.wanted = wanted, .memory = arena_new(NAMES_BLOCK)}};
+    return s->list.memory ? OK : fail(ST_MEMORY, "no memory for the names of a data set");
+}
+
+void source_close(struct source *s)
+{
+    if (s->close) s->close(s);
+    arena_free(s->list.memory);
+    free(s->list.item);
+    *s = (struct source){0};
+}
+
+static status no_memory(const struct item_list *l)
+{
+    return fail(ST_MEMORY, "no memory for the names of more than %zu pictures", l->count);
+}
+
+static status grow(struct item_list *l)
+{
+    size_t capacity = l->capacity ? 2 * l->capacity : ITEMS_FIRST, bytes;
+    if (l->count >= UINT32_MAX) return fail(ST_VALUE, "a split may have at most %u pictures", UINT32_MAX);
+    if (!size_mul(capacity, sizeof *l->item, &bytes)) return no_memory(l);
+    struct item *item = realloc(l->item, bytes);
+    if (!item) return no_memory(l);
+    l->item = item;
+    l->capacity = capacity;
+    return OK;
+}
+
+status item_split(struct item_list *l, const char *split)
+{
+    for (size_t i = l->split_count; i-- > 0;) /* the last is the likeliest */
+        if (!strcmp(l->splits[i], split)) return OK;
+    if (l->split_count == SPLITS_MOST) return OK;
+    void *copy;
+    status st = arena_take(l->memory, strlen(split) + 1, 1, &copy);
+    if (st != OK) return st;
+    memcpy(copy, split, strlen(split) + 1);
+    l->splits[l->split_count++] = copy;
+    return OK;
+}
+
+bool item_has_splits(const struct item_list *l)
+{
+    for (size_t i = 0; i < l->split_count; i++)
+        if (!strcmp(l->splits[i], "train") || !strcmp(l->splits[i], "val") || !strcmp(l->splits[i], "test"))
+            return true;
+    return l->split_count > 0 && !l->plain;
+}
+
+status item_add(struct item_list *l, const char *split, const char *label, const char *file, uint64_t at,
+                uint64_t bytes)
+{
+    status st = OK;
+    if (split) TRY(item_split(l, split));
+    else l->plain = true;
+    if (split ? !l->wanted || strcmp(split, l->wanted) : l->wanted != NULL) return OK;
+    if (l->count == l->capacity) TRY(grow(l));
+    size_t label_bytes = strlen(label), file_bytes = strlen(file);
+    void *taken;
+    TRY(arena_take(l->memory, label_bytes + file_bytes + 2, 1, &taken));
+    char *name = taken;
+    memcpy(name, label, label_bytes);
+    name[label_bytes] = '/';
+    memcpy(name + label_bytes + 1, file, file_bytes + 1);
+    l->item[l->count++] = (struct item){name, label_bytes, at, bytes};
+done:
+    return st;
+}
+
+bool picture_suffix(const char *name)
+{
+    static const char *const known[] = {".jpg", ".jpeg", ".png", ".webp", ".ppm", ".pgm"};
+    const char *dot = strrchr(name, '.');
+    if (!dot) return false;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcasecmp(dot, known[i])) return true;
+    return false;
+}
+
+/* Cuts the path at its slashes into at most three parts; 0 when there are more, or one is empty or hidden. */
+static size_t cut(char *path, const char *part[3])
+{
+    size_t n = 0;
+    for (char *at = path, *next; at; at = next) {
+        next = strchr(at, '/');
+        if (next) *next++ = 0;
+        if (n == 3 || !*at || *at == '.') return 0;
+        part[n++] = at;
+    }
+    return n;
+}
+
+status item_add_path(struct item_list *l, const char *path, uint64_t at, uint64_t bytes)
+{
+    const char *part[3];
+    if (!picture_suffix(path)) return OK;
+    char *copy = strdup(path);
+    if (!copy) return no_memory(l);
+    status st = OK;
+    size_t n = cut(copy, part);
+    if (n == 3) st = item_add(l, part[0], part[1], part[2], at, bytes);
+    if (n == 2) st = item_add(l, NULL, part[0], part[1], at, bytes);
+    free(copy);
+    return st;
+}
+
+status path_join(arena *memory, const char *a, const char *b, const char **out)
+{
+    size_t n = strlen(a), m = strlen(b);
+    while (n > 1 && a[n - 1] == '/') n--;
+    void *taken;
+    status st = arena_take(memory, n + m + 2, 1, &taken);
+    if (st != OK) return st;
+    char *path = taken;
+    memcpy(path, a, n);
+    path[n] = '/';
+    memcpy(path + n + 1, b, m + 1);
+    *out = path;
+    return OK;
+}
