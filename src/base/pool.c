@@ -313,6 +313,13 @@ void pool_free(pool *p)
 
 size_t pool_threads(const pool *p) { return p->threads; }
 
+bool pool_inside(const pool *p, size_t *worker)
+{
+    const struct frame *f = frame_find(p);
+    if (f) *worker = f->worker;
+    return f != NULL;
+}
+
 /* All pieces on the calling thread: inside another run of the same pool, where no lock may be taken. */
 static status run_inline(size_t pieces, pool_piece piece, void *context, size_t worker)
 {

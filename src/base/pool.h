@@ -7,6 +7,7 @@
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 #include "base/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct pool pool;
@@ -26,6 +27,8 @@ size_t pool_threads(const pool *p);
 /* Runs all pieces and waits. When pieces fail, the failure of the lowest-numbered failed piece is returned, with its
  * sentence, whatever the order they ran in; the other pieces still run. Allocates nothing. */
 status pool_run(pool *p, size_t pieces, pool_piece piece, void *context);
+/* Whether the calling thread is inside a piece of this pool, and then as which worker. */
+bool pool_inside(const pool *p, size_t *worker);
 /* Cores this process may use, at least 1. */
 size_t pool_cores(void);
 #endif

@@ -13,13 +13,14 @@ status cpu_open(pool *threads, const struct kernels *kernels, struct device **ou
 struct cpu {
     pool *threads;
     const struct kernels *kernels;
-    struct cpu_scratch { /* one a worker, grown on demand and kept */
+    struct cpu_scratch { /* two a worker, grown on demand and kept */
         void *memory;
         size_t bytes;
-    } * scratch;
-    struct cpu_scratch shared; /* for the calling thread: what all pieces of a primitive share */
+    } * scratch, *shared; /* shared: for the calling thread, what all pieces of a primitive share */
 };
 static inline struct cpu *cpu_of(struct device *d) { return d->state; }
+/* A device may be used by several pieces of its own pool at once: primitives then run inline, each on its worker's
+ * memory, and cpu_reserve and cpu_shared touch no other worker's. */
 /* At least `bytes`, 64-byte aligned, contents undefined, valid until the next request for the same worker. */
 /* cpu_reserve gives every worker that much before the pieces run: which worker runs a piece is chance, and a later call
  * must not allocate because another one did this time. */

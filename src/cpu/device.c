@@ -98,22 +98,24 @@ status cpu_scratch(struct cpu *c, size_t worker, size_t bytes, void **out)
 status cpu_reserve(struct cpu *c, size_t bytes)
 {
     void *memory;
+    size_t self;
     status st = OK;
+    if (pool_inside(c->threads, &self)) return cpu_scratch(c, self, bytes, &memory);
     for (size_t i = 0; i < pool_threads(c->threads) && st == OK; i++) st = cpu_scratch(c, i, bytes, &memory);
     return st;
 }
 
-status cpu_shared(struct cpu *c, size_t bytes, void **out) { return scratch_reserve(&c->shared, bytes, out); }
+status cpu_shared(struct cpu *c, size_t bytes, void **out)
+{
+    size_t self;
+    return scratch_reserve(&c->shared[pool_inside(c->threads, &self) ? self : 0], bytes, out);
+}
 
 static void cpu_close(struct device *d)
 {
     struct cpu *c = d ? cpu_of(d) : NULL;
-    if (c && c->scratch)
-        for (size_t i = 0; i < pool_threads(c->threads); i++) free(c->scratch[i].memory);
-    if (c) {
-        free(c->scratch);
-        free(c->shared.memory);
-    }
+    for (size_t i = 0; c && c->scratch && i < 2 * pool_threads(c->threads); i++) free(c->scratch[i].memory);
+    if (c) free(c->scratch);
     free(c);
     free(d);
 }
@@ -125,7 +127,8 @@ status cpu_open(pool *threads, const struct kernels *kernels, struct device **ou
     if (c) {
         d->state = c;
         *c = (struct cpu){.threads = threads, .kernels = kernels};
-        c->scratch = calloc(pool_threads(threads), sizeof *c->scratch);
+        c->scratch = calloc(2 * pool_threads(threads), sizeof *c->scratch);
+        c->shared = c->scratch ? c->scratch + pool_threads(threads) : NULL;
     }
     if (!c || !c->scratch) {
         cpu_close(d);

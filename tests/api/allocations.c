@@ -56,8 +56,8 @@ TEST(score_with_one_thread_needs_one_call)
 static size_t scratch_bytes(const centra_session *s)
 {
     const struct cpu *c = cpu_of(s->dev);
-    size_t sum = c->shared.bytes;
-    for (size_t i = 0; i < pool_threads(s->threads); i++) sum += c->scratch[i].bytes;
+    size_t sum = 0;
+    for (size_t i = 0; i < pool_threads(s->threads); i++) sum += c->scratch[i].bytes + c->shared[i].bytes;
     return sum;
 }
 

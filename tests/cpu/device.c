@@ -127,6 +127,33 @@ TEST(cpu_scratch_is_kept_and_each_worker_has_its_own)
     EXPECT_INT(alloc_live() - live, 0); /* what a larger block replaced is gone too */
 }
 
+static status ask_inside(void *context, size_t piece, size_t worker)
+{
+    struct cpu *c = cpu_of(((struct opened *)context)->d);
+    size_t self = SIZE_MAX;
+    void *own = NULL, *shared = NULL;
+    (void)piece;
+    EXPECT(pool_inside(c->threads, &self));
+    EXPECT_INT(self, worker);
+    EXPECT_OK(cpu_reserve(c, 1000));
+    EXPECT_OK(cpu_scratch(c, worker, 1000, &own));
+    EXPECT_OK(cpu_shared(c, 1000, &shared));
+    EXPECT(own == c->scratch[worker].memory);
+    EXPECT(shared == c->shared[worker].memory);
+    return OK;
+}
+
+TEST(cpu_pieces_that_use_the_device_touch_only_their_workers_memory)
+{
+    struct opened o = open_cpu(3);
+    size_t self;
+    REQUIRE(o.d);
+    EXPECT(!pool_inside(o.threads, &self));
+    EXPECT_OK(pool_run(o.threads, 100, ask_inside, &o));
+    EXPECT(!pool_inside(o.threads, &self));
+    close_cpu(&o);
+}
+
 TEST(cpu_scratch_recovers_after_a_failed_allocation)
 {
     struct opened o = open_cpu(1);

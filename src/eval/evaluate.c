@@ -1,0 +1,284 @@
+/* evaluate.c - episodes on cached features.
+ *
+ * Single episodes are small, so on a device whose memory is the host's they run side by side, one desk (tape, labels,
+ * counts) for each worker; inside, every primitive runs inline. Accuracies and losses are stored by episode and added in
+ * that order, counts are whole numbers, so nothing depends on who ran what. Episodes are dealt in rounds, between which
+ * progress is told; a round grows until it takes long enough to be worth its barrier. */
+#include "eval/evaluate.h"
+#include "base/clock.h"
+#include "base/size.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { FIRST_ROUND = 16, MOST_ROUND = 4096, ROUND_NS = 100000000 };
+
+struct desk { /* what one worker writes on; all owned */
+    tape *t;
+    struct plan plan;         /* of an episode that is drawn */
+    int32_t *support, *query; /* labels of the present episode */
+    float *scores;            /* [way * query, way] */
+    size_t *right, *asked;    /* [heads, classes], [classes] */
+    uint64_t *ns;             /* [heads] spent in each */
+};
+
+struct match {
+    const struct features *f;
+    const struct contender *head;
+    size_t heads;
+    const struct episodes *e;
+    const struct evaluate_options *o;
+    struct outcome *out;
+    double *losses;           /* owned, [heads, episodes] */
+    struct desk *desks;       /* owned, one a worker */
+    size_t desk_count, first; /* first: of the round */
+};
+
+static void desk_free(struct desk *k)
+{
+    tape_free(k->t);
+    plan_free(&k->plan);
+    free(k->support);
+    free(k->query);
+    free(k->scores);
+    free(k->right);
+    free(k->asked);
+    free(k->ns);
+}
+
+/* The largest support, number of queries and number of scores of an episode. */
+struct room {
+    size_t support, queries, scores;
+};
+
+static struct room room_for(const struct episodes *e)
+{
+    struct room r = {0};
+    size_t way, shot, query;
+    for (size_t i = 0; i < (e->sampler ? 1 : e->count); i++) {
+        if (e->sampler) sampler_shape(e->sampler, &way, &shot, &query);
+        else way = e->list[i].way, shot = e->list[i].shot, query = e->list[i].query;
+        r.support = size_max(r.support, way * shot);
+        r.queries = size_max(r.queries, way * query);
+        r.scores = size_max(r.scores, way * query * way);
+    }
+    return r;
+}
+
+static status desk_open(const struct match *m, const struct room *r, struct desk *k)
+{
+    status st = OK;
+    size_t way, shot, query;
+    TRY(tape_new(m->f->device, TAPE_INFERENCE, &k->t));
+    if (m->e->sampler) {
+        sampler_shape(m->e->sampler, &way, &shot, &query);
+        TRY(plan_new(way, shot, query, &k->plan));
+    }
+    k->support = calloc(r->support, sizeof *k->support);
+    k->query = calloc(r->queries, sizeof *k->query);
+    k->scores = calloc(r->scores, sizeof *k->scores);
+    k->right = calloc(size_max(1, m->heads * m->o->classes), sizeof *k->right);
+    k->asked = calloc(size_max(1, m->o->classes), sizeof *k->asked);
+    k->ns = calloc(m->heads, sizeof *k->ns);
+    if (!k->support || !k->query || !k->scores || !k->right || !k->asked || !k->ns)
+        st = fail(ST_MEMORY, "no memory for an episode of %zu pictures", r->support + r->queries);
+done:
+    return st;
+}
+
+/* The features of some pictures, [n, C, locations]. */
+static var *pick(tape *t, const struct features *f, const uint32_t *pictures, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pictures[i] >= f->data.dim[0])
+            return tape_fail(
+                t, fail(ST_VALUE, "an episode has picture %u, but the set has %zu", pictures[i], f->data.dim[0]));
+    const var *index = tape_upload(t, DT_I32, 1, &n, pictures);
+    return index ? op_gather(t, tape_constant(t, &f->data), 0, &index->value) : NULL;
+}
+
+static void put_labels(const struct match *m, const struct plan *p, size_t episode, struct desk *k)
+{
+    struct random r = {.seed = 0x5eed0fc1a55e5, .stream = episode};
+    for (size_t i = 0; i < p->way * p->shot; i++) k->support[i] = (int32_t)(i / p->shot);
+    for (size_t i = 0; i < p->way * p->query; i++)
+        k->query[i] = m->o->shuffle_labels ? (int32_t)random_below(&r, p->way) : p->query_labels[i];
+}
+
+/* How many queries are told right; SIZE_MAX when a score is not finite. The lowest class wins a tie. */
+static size_t count_right(const struct match *m, const struct plan *p, size_t head, struct desk *k)
+{
+    size_t sum = 0;
+    for (size_t q = 0; q < p->way * p->query; q++) {
+        const float *row = k->scores + q * p->way;
+        const uint32_t class = p->classes[k->query[q]];
+        size_t best = 0;
+        for (size_t c = 0; c < p->way; c++) {
+            if (!isfinite(row[c])) return SIZE_MAX;
+            if (row[c] > row[best]) best = c;
+        }
+        const bool right = best == (size_t)k->query[q];
+        sum += right;
+        if (class < m->o->classes) k->right[head * m->o->classes + class] += right;
+    }
+    return sum;
+}
+
+static status play_head(const struct match *m, const struct episode *e, const struct plan *p, size_t episode,
+                        size_t head, struct desk *k)
+{
+    status st = OK;
+    const struct contender *c = &m->head[head];
+    struct device *d = m->f->device;
+    struct head_result r = {0};
+    float loss = 0;
+    const uint64_t start = clock_ns();
+    c->head->forward(k->t, c->settings, c->params, e, 0, &r);
+    TRY(tape_status(k->t));
+    TRY(d->download(d, k->scores, r.scores->value.data, tensor_bytes(&r.scores->value)));
+    if (r.loss) TRY(d->download(d, &loss, r.loss->value.data, sizeof loss));
+    k->ns[head] += clock_ns() - start;
+    m->losses[head * m->e->count + episode] = (double)loss;
+    const size_t right = count_right(m, p, head, k);
+    if (right == SIZE_MAX)
+        st = fail(ST_NUMERIC,
+                  "head %s gave episode %zu a score that is not finite; are all features and weights finite?",
+                  c->head->name, episode);
+    m->out[head].accuracy[episode] = (double)right / (double)(p->way * p->query);
+done:
+    return st;
+}
+
+static status play(const struct match *m, const struct plan *p, size_t episode, struct desk *k)
+{
+    status st = OK;
+    tape *t = k->t;
+    tape_reset(t, TAPE_INFERENCE);
+    put_labels(m, p, episode, k);
+    const struct episode e = {.support = pick(t, m->f, p->support, p->way * p->shot),
+                              .query = pick(t, m->f, p->queries, p->way * p->query),
+                              .support_labels = op_labels(t, k->support, p->way * p->shot, p->way),
+                              .query_labels = op_labels(t, k->query, p->way * p->query, p->way),
+                              .way = p->way};
+    TRY(tape_status(t));
+    for (size_t q = 0; q < p->way * p->query; q++) {
+        const uint32_t class = p->classes[k->query[q]];
+        if (class < m->o->classes) k->asked[class]++;
+    }
+    for (size_t h = 0; h < m->heads; h++) TRY(play_head(m, &e, p, episode, h, k));
+done:
+    return st;
+}
+
+static status episode_piece(void *context, size_t piece, size_t worker)
+{
+    const struct match *m = context;
+    struct desk *k = &m->desks[worker];
+    const size_t episode = m->first + piece;
+    if (!m->e->sampler) return play(m, &m->e->list[episode], episode, k);
+    const status st = sampler_episode(m->e->sampler, m->e->epoch, episode, &k->plan);
+    return st == OK ? play(m, &k->plan, episode, k) : st;
+}
+
+static status run_round(struct match *m, size_t count)
+{
+    status st = OK;
+    if (m->desk_count > 1) return pool_run(m->o->threads, count, episode_piece, m);
+    for (size_t i = 0; i < count && st == OK; i++) st = episode_piece(m, i, 0);
+    return st;
+}
+
+/* *seconds: of the episodes, without what the progress function takes. */
+static status run_all(struct match *m, double *seconds)
+{
+    status st = OK;
+    size_t round = FIRST_ROUND;
+    uint64_t total = 0;
+    for (size_t count; m->first < m->e->count; m->first += count) {
+        if (m->o->progress && !m->o->progress(m->o->context, m->first, m->e->count))
+            TRY(fail(ST_USAGE, "stopped after %zu of %zu episodes", m->first, m->e->count));
+        count = size_min(round, m->e->count - m->first);
+        const uint64_t start = clock_ns();
+        TRY(run_round(m, count));
+        const uint64_t took = clock_ns() - start;
+        if (took < ROUND_NS && round < MOST_ROUND) round *= 2;
+        total += took;
+    }
+    if (m->o->progress) (void)m->o->progress(m->o->context, m->e->count, m->e->count);
+    *seconds = (double)total / 1e9;
+done:
+    return st;
+}
+
+static status reserve(struct match *m)
+{
+    status st = OK;
+    const struct room room = room_for(m->e);
+    m->desk_count = m->f->device->on_host && m->o->threads ? pool_threads(m->o->threads) : 1;
+    m->desks = calloc(m->desk_count, sizeof *m->desks);
+    m->losses = calloc(m->heads * m->e->count, sizeof *m->losses);
+    if (!m->desks || !m->losses) return fail(ST_MEMORY, "no memory for %zu episodes", m->e->count);
+    for (size_t i = 0; i < m->desk_count; i++) TRY(desk_open(m, &room, &m->desks[i]));
+    for (size_t h = 0; h < m->heads; h++) {
+        struct outcome *o = &m->out[h];
+        o->accuracy = calloc(m->e->count, sizeof *o->accuracy);
+        o->right = calloc(size_max(1, m->o->classes), sizeof *o->right);
+        o->asked = calloc(size_max(1, m->o->classes), sizeof *o->asked);
+        if (!o->accuracy || !o->right || !o->asked)
+            TRY(fail(ST_MEMORY, "no memory for the results of %zu episodes", m->e->count));
+    }
+done:
+    return st;
+}
+
+/* A head's seconds are its share of the time that all took, so that those of several heads add up to it. */
+static void conclude(struct match *m, double seconds)
+{
+    const size_t count = m->e->count, classes = m->o->classes;
+    double all_ns = 0;
+    for (size_t h = 0; h < m->heads; h++)
+        for (size_t i = 0; i < m->desk_count; i++) all_ns += (double)m->desks[i].ns[h];
+    for (size_t h = 0; h < m->heads; h++) {
+        struct outcome *o = &m->out[h];
+        double ns = 0, loss = 0;
+        for (size_t i = 0; i < m->desk_count; i++) {
+            ns += (double)m->desks[i].ns[h];
+            for (size_t c = 0; c < classes; c++) {
+                o->right[c] += m->desks[i].right[h * classes + c];
+                o->asked[c] += m->desks[i].asked[c];
+            }
+        }
+        for (size_t i = 0; i < count; i++) loss += m->losses[h * count + i];
+        o->loss = loss / (double)count;
+        o->seconds = all_ns > 0 ? seconds * ns / all_ns : 0;
+        o->mean = interval_of(o->accuracy, count, 0.95);
+        if (h) o->paired = interval_of_difference(o->accuracy, m->out[0].accuracy, count, 0.95);
+    }
+}
+
+status evaluate(const struct features *f, const struct contender *head, size_t heads, const struct episodes *e,
+                const struct evaluate_options *o, struct outcome *out)
+{
+    status st = OK;
+    struct match m = {.f = f, .head = head, .heads = heads, .e = e, .o = o, .out = out};
+    double seconds = 0;
+    for (size_t h = 0; h < heads; h++) out[h] = (struct outcome){0};
+    if (!heads || !e->count)
+        return fail(ST_USAGE, "there is nothing to evaluate: %zu heads, %zu episodes", heads, e->count);
+    TRY(reserve(&m));
+    TRY(run_all(&m, &seconds));
+    conclude(&m, seconds);
+done:
+    for (size_t i = 0; m.desks && i < m.desk_count; i++) desk_free(&m.desks[i]);
+    for (size_t h = 0; st != OK && h < heads; h++) outcome_free(&out[h]);
+    free(m.desks);
+    free(m.losses);
+    return st;
+}
+
+void outcome_free(struct outcome *o)
+{
+    free(o->accuracy);
+    free(o->right);
+    free(o->asked);
+    *o = (struct outcome){0};
+}
