@@ -4,6 +4,7 @@
 #include "base/plain.h"
 #include "base/sha256.h"
 #include "base/size.h"
+#include "train/arrays.h"
 #include "weights/weights.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static const char *const keys[META_HASHED + 1] = {"centra.checkpoint", "recipe",
                                                   "optimiser_steps",   "sha256"};
 
 enum { NUMBERS_BYTES = 160, NAME_BYTES = 300 };
+static const char *const prefixes[] = {"model.", "optimiser."}; /* of the two lists of a run */
 
 struct values { /* of the metadata that are numbers */
     char counters[NUMBERS_BYTES], sums[NUMBERS_BYTES], best[NUMBERS_BYTES], steps[NUMBERS_BYTES], sha[65];
@@ -35,62 +37,6 @@ static void add_array(struct sha256 *s, const struct named_array *a)
     add_text(s, array_type_name(a->type));
     add_text(s, shape);
     sha256_add(s, a->data, a->bytes);
-}
-
-/* Arrays */
-
-/* The host's copy of a run's numbers, as the arrays of a file, in order of their names. */
-struct arrays {
-    struct named_array *item; /* owned, with their names and data */
-    size_t count;
-};
-
-static void arrays_free(struct arrays *a)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        free((char *)a->item[i].name);
-        free((void *)a->item[i].data);
-    }
-    free(a->item);
-    *a = (struct arrays){0};
-}
-
-static const char *const prefixes[] = {"model.", "optimiser."}; /* of the two lists of a run */
-
-static enum array_type type_of(const tensor *x) { return x->type == DT_F64 ? ARRAY_F64 : ARRAY_F32; }
-
-static status array_from(const char *prefix, const struct param *p, struct device *d, struct named_array *out)
-{
-    char *name = malloc(strlen(prefix) + strlen(p->name) + 1);
-    void *data = malloc(size_max(1, tensor_bytes(&p->value)));
-    *out = (struct named_array){.name = name, .data = data}; /* the list owns them from here, whatever follows */
-    if (!name || !data) return fail(ST_MEMORY, "no memory to save '%s'", p->name);
-    strcpy(name, prefix);
-    strcat(name, p->name);
-    out->type = type_of(&p->value);
-    out->rank = p->value.rank;
-    memcpy(out->dim, p->value.dim, sizeof out->dim);
-    out->bytes = tensor_bytes(&p->value);
-    return d->download(d, data, p->value.data, out->bytes);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct named_array *)a)->name, ((const struct named_array *)b)->name);
-}
-
-static status arrays_take(struct params *const list[2], struct arrays *out)
-{
-    status st = OK;
-    const size_t total = params_count(list[0]) + params_count(list[1]);
-    out->item = calloc(size_max(1, total), sizeof *out->item);
-    if (!out->item) return fail(ST_MEMORY, "no memory to save %zu tensors", total);
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < params_count(list[side]) && st == OK; i++)
-            st = array_from(prefixes[side], params_at(list[side], i), params_device(list[side]),
-                            &out->item[out->count++]);
-    if (st == OK) qsort(out->item, out->count, sizeof *out->item, by_name);
-    return st;
 }
 
 /* Writing */
@@ -121,7 +67,9 @@ status checkpoint_write(const char *path, const struct checkpoint *c, const stru
                                          {keys[META_DATA], of->data},   {keys[META_COUNTERS], v.counters},
                                          {keys[META_SUMS], v.sums},     {keys[META_BEST], v.best},
                                          {keys[META_STEPS], v.steps},   {keys[META_HASHED], v.sha}};
-    TRY(arrays_take((struct params *const[2]){model, optimiser_state(o)}, &a));
+    TRY(arrays_add(&a, prefixes[0], model, NULL));
+    TRY(arrays_add(&a, prefixes[1], optimiser_state(o), NULL));
+    arrays_sort(&a);
     sha256_begin(&s);
     for (int i = 0; i < META_HASHED; i++) add_text(&s, meta[i].value);
     for (size_t i = 0; i < a.count; i++) add_array(&s, &a.item[i]);
@@ -222,7 +170,7 @@ static status find_array(const char *path, const struct weights *w, const char *
     plain_snprintf(name, sizeof name, "%s%s", prefix, p->name);
     const struct named_array *a = weights_find(w, name);
     if (!a) return fail(ST_FORMAT, "the checkpoint '%s' has no '%s': it is of another network or head", path, name);
-    bool same = a->type == type_of(&p->value) && a->rank == p->value.rank;
+    bool same = a->type == arrays_type(p->value.type) && a->rank == p->value.rank;
     for (int d = 0; same && d < a->rank; d++) same = a->dim[d] == p->value.dim[d];
     if (!same)
         return fail(ST_FORMAT, "'%s' has another shape in the checkpoint '%s': it is of another network", name, path);
