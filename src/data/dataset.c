@@ -1,9 +1,11 @@
 /* dataset.c - one order and one set of questions for every kind of data set. */
 #include "data/dataset.h"
+#include "base/map.h"
 #include "base/plain.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "data/source.h"
+#include "data/tar.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +22,28 @@ struct dataset {
 
 static status no_memory(const char *path) { return fail(ST_MEMORY, "no memory to open the data set '%s'", path); }
 
+static status folder_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
+{
+    bool tars = false;
+    status st = tar_folder_is(path, &tars);
+    if (st != OK) return st;
+    return tars ? tar_folder_open(path, split, out) : folder_source_open(path, split, o->log, out);
+}
+
+/* A file's kind by its first bytes. */
+static status file_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
+{
+    struct file_map map;
+    status st = file_map(path, &map);
+    if (st != OK) return st;
+    const bool tar = tar_begins(map.bytes, map.n), gzip = map.n > 2 && map.bytes[0] == 0x1f && map.bytes[1] == 0x8b;
+    file_unmap(&map);
+    (void)o;
+    if (tar) return tar_source_open(path, split, out);
+    if (gzip) return fail(ST_FORMAT, "'%s' is compressed: unpack it with gunzip first", path);
+    return fail(ST_FORMAT, "'%s' is no data set: it is neither a folder nor a tar", path);
+}
+
 static status source_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
 {
     static const struct dataset_options none = {0};
@@ -27,8 +51,7 @@ static status source_open(const char *path, const char *split, const struct data
     if (!o) o = &none;
     *out = (struct source){0};
     if (stat(path, &about)) return fail(ST_IO, "cannot open '%s': %s", path, plain_strerror(errno));
-    if (S_ISDIR(about.st_mode)) return folder_source_open(path, split, o->log, out);
-    return fail(ST_FORMAT, "'%s' is no data set: a folder of class folders is expected", path);
+    return (S_ISDIR(about.st_mode) ? folder_open : file_open)(path, split, o, out);
 }
 
 /* The usual splits first, the others by name. */

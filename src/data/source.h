@@ -60,6 +60,10 @@ bool picture_suffix(const char *name);
 
 /* The readers. Each begins the source and leaves closing it to the caller, whatever happens. */
 status folder_source_open(const char *path, const char *split, const struct log_sink *log, struct source *out);
+status tar_source_open(const char *path, const char *split, struct source *out);
+/* All tars of a folder as one set; and whether the folder is one: it has tars and no folders. */
+status tar_folder_open(const char *path, const char *split, struct source *out);
+status tar_folder_is(const char *path, bool *out);
 
 /* The names in a folder, without hidden ones, sorted byte-wise; in `memory`. */
 struct folder_entry {
