@@ -56,6 +56,29 @@ void option_default_text(const struct option *o, text *to)
     }
 }
 
+bool option_text(const struct option *o, const void *settings, text *to)
+{
+    const void *field = (const char *)settings + o->offset;
+    char number[NUMBER_BYTES];
+    const char *s;
+    int64_t whole;
+    switch (o->type) {
+    case OPTION_FLAG: text_add(to, *(const bool *)field ? "yes" : "no"); return true;
+    case OPTION_INT:
+        whole = *(const int64_t *)field;
+        text_addf(to, "%jd", (intmax_t)whole);
+        return true;
+    case OPTION_FLOAT:
+        number_text(*(const double *)field, number);
+        text_add(to, number);
+        return true;
+    case OPTION_NAME: s = *(const int *)field >= 0 ? o->choices[*(const int *)field] : NULL; break;
+    default: s = *(const char *const *)field;
+    }
+    if (s) text_add(to, s);
+    return s != NULL;
+}
+
 static void add_choices(text *to, const struct option *o, const char *between)
 {
     for (const char *const *c = o->choices; *c; c++) {

@@ -1,25 +1,33 @@
 /* features.h - every picture of a set encoded once: the cache that episodes are played on.
  *
- * Features lie on the device, [pictures, channels, locations]. They do not depend on the batch or on the number of
- * threads, because running statistics are used (methods 5.6.4). */
+ * Features lie on the device, [rows, channels, locations], a row for each picture that could be read, in the order of the
+ * set. They do not depend on the batch or on the number of threads, because running statistics are used (methods 5.6.4). */
 #ifndef EVAL_FEATURES_H
 #define EVAL_FEATURES_H
+#include "base/log.h"
+#include "base/pool.h"
 #include "eval/model.h"
 
 struct dataset;
 struct transform;
+struct picture_hash;
 
 struct features {
-    tensor data;          /* [count, channels, locations], f32, owned memory of `device` */
+    tensor data;          /* [rows, channels, locations], f32, owned memory of `device` */
     size_t height, width; /* locations = height * width */
     struct device *device;
+    size_t classes, *first, *size; /* owned, [classes]: the rows of each class of the set; what a sampler needs */
+    size_t unreadable;             /* pictures that were left out */
 };
 
 struct features_options {
     const struct transform *transform; /* used without randomness */
     size_t batch;                      /* pictures a pass; 0: chosen */
-    size_t threads;                    /* of the loader; 0: chosen */
-    /* Called now and then with pictures done; false: stop with ST_USAGE "stopped". May be NULL. */
+    pool *threads;                     /* that decode; NULL: one picture after another */
+    bool skip_unreadable;              /* a picture that cannot be read is left out with a warning, else a failure */
+    const struct log_sink *log;        /* warnings; NULL: nobody */
+    struct picture_hash *hashes;       /* room for each picture of the set, for its fingerprint; NULL: not wanted */
+    /* Called now and then with pictures done; false: stop with ST_USAGE, "stopped ...". May be NULL. */
     bool (*progress)(void *context, size_t done, size_t of);
     void *context;
 };

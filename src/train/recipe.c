@@ -281,30 +281,6 @@ status recipe_extras_set(const struct recipe_extras *x, const char *prefix, cons
 
 /* Writing */
 
-/* The value as text; false when there is none to write. */
-static bool add_value(text *to, const struct option *o, const void *settings)
-{
-    const void *field = (const char *)settings + o->offset;
-    char number[NUMBER_BYTES];
-    const char *s;
-    int64_t whole;
-    switch (o->type) {
-    case OPTION_FLAG: text_add(to, *(const bool *)field ? "yes" : "no"); return true;
-    case OPTION_INT:
-        whole = *(const int64_t *)field;
-        text_addf(to, "%jd", (intmax_t)whole);
-        return true;
-    case OPTION_FLOAT:
-        number_text(*(const double *)field, number);
-        text_add(to, number);
-        return true;
-    case OPTION_NAME: s = *(const int *)field >= 0 ? o->choices[*(const int *)field] : NULL; break;
-    default: s = *(const char *const *)field;
-    }
-    if (s) text_add(to, s);
-    return s != NULL;
-}
-
 status recipe_write(const struct recipe_section *sections, text *to)
 {
     text value = {0};
@@ -312,7 +288,7 @@ status recipe_write(const struct recipe_section *sections, text *to)
         text_addf(to, "%s[%s]\n", s == sections ? "" : "\n", s->name);
         for (const struct option *o = s->table; o->type != OPTION_END; o++) {
             text_clear(&value);
-            if (add_value(&value, o, s->settings)) text_addf(to, "%s = %s\n", o->name, text_string(&value));
+            if (option_text(o, s->settings, &value)) text_addf(to, "%s = %s\n", o->name, text_string(&value));
             if (value.st != OK && to->st == OK) to->st = value.st;
         }
         for (size_t i = 0; s->extras && i < s->extras->count; i++)

@@ -1,0 +1,171 @@
+/* features.c - a set's pictures through the network: a batch is decoded on all threads, then encoded on all threads.
+ *
+ * What cannot be read leaves no row behind, so that classes stay ranges of rows and a sampler never meets it. */
+#include "eval/features.h"
+#include "base/size.h"
+#include "data/dataset.h"
+#include "data/hash.h"
+#include "image/transform.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_PIXELS = 32 * 84 * 84 }; /* of a batch, unless one picture has more */
+
+struct batch {
+    const struct dataset *set;
+    const struct features_options *o;
+    size_t first, most, each; /* its first picture; room for pictures; numbers of one */
+    float *pixels;            /* owned, [most, 3, side, side] */
+    struct error *errors;     /* owned, [most]; st OK: was read */
+};
+
+static status load(const struct batch *b, size_t i)
+{
+    struct picture p = {0};
+    const size_t picture = b->first + i;
+    status st = OK;
+    TRY(dataset_picture(b->set, picture, &p));
+    if (b->o->hashes) {
+        struct picture_hash *h = &b->o->hashes[picture];
+        h->width = (uint32_t)p.width;
+        h->height = (uint32_t)p.height;
+        picture_hash(&p, h->hex);
+    }
+    st = transform_apply(b->o->transform, &p, NULL, b->pixels + i * b->each);
+    if (st != OK) {
+        struct error cause;
+        error_take(st, &cause);
+        st = fail(st, "'%.200s': %.250s", dataset_name(b->set, picture), cause.text);
+    }
+done:
+    picture_free(&p);
+    return st;
+}
+
+static status load_piece(void *context, size_t piece, size_t worker)
+{
+    const struct batch *b = context;
+    const status st = load(b, piece);
+    (void)worker;
+    b->errors[piece].st = OK;
+    if (st != OK) error_take(st, &b->errors[piece]);
+    return OK;
+}
+
+/* Decodes `count` pictures; those that were read move to the front. *rows: how many they are. */
+static status load_batch(const struct batch *b, size_t count, struct features *out, size_t *rows)
+{
+    status st = OK;
+    *rows = 0;
+    if (b->o->threads) TRY(pool_run(b->o->threads, count, load_piece, (void *)(uintptr_t)b));
+    else
+        for (size_t i = 0; i < count; i++) TRY(load_piece((void *)(uintptr_t)b, i, 0));
+    for (size_t i = 0; i < count; i++) {
+        if (b->errors[i].st == OK) {
+            if (*rows < i) memmove(b->pixels + *rows * b->each, b->pixels + i * b->each, b->each * sizeof(float));
+            out->size[dataset_class_of(b->set, b->first + i)]++;
+            ++*rows;
+            continue;
+        }
+        if (!b->o->skip_unreadable || b->errors[i].st == ST_MEMORY) TRY(error_put(&b->errors[i]));
+        log_line(b->o->log, LOG_WARN, "%s; the picture is left out", b->errors[i].text);
+        out->unreadable++;
+    }
+done:
+    return st;
+}
+
+/* Memory for all rows, once the first map has shown what a row is. */
+static status take_rows(struct features *f, const tensor *map, size_t rows)
+{
+    const size_t dim[] = {rows, map->dim[1], map->dim[2] * map->dim[3]};
+    status st = tensor_make(&f->data, DT_F32, 3, dim, NULL);
+    f->height = map->dim[2];
+    f->width = map->dim[3];
+    if (st == OK) st = f->device->alloc(f->device, tensor_bytes(&f->data), &f->data.data);
+    return st;
+}
+
+static status encode(const struct model *m, tape *t, const struct batch *b, size_t count, size_t row,
+                     struct features *f)
+{
+    status st = OK;
+    struct net_pass pass = {.mode = NET_EVAL};
+    const size_t side = b->o->transform->side;
+    tape_reset(t, TAPE_INFERENCE);
+    var *x = tape_upload(t, DT_F32, 4, (size_t[]){count, 3, side, side}, b->pixels);
+    const var *y = m->net->forward(t, m->net_settings, m->params, &pass, x);
+    TRY(tape_status(t));
+    if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set)));
+    const size_t bytes = tensor_bytes(&y->value);
+    TRY(f->device->copy(f->device, (char *)f->data.data + row * (bytes / count), y->value.data, bytes));
+    TRY(f->device->sync(f->device)); /* the pixels may be overwritten now */
+done:
+    return st;
+}
+
+static status batch_open(struct batch *b)
+{
+    const size_t side = b->o->transform->side;
+    size_t pixels, bytes = 0;
+    if (!side || !size_mul(side, side, &pixels) || !size_mul(pixels, 3 * sizeof(float), &b->each))
+        return fail(ST_USAGE, "pictures of side %zu cannot be encoded", side);
+    b->most = b->o->batch ? b->o->batch : size_max(1, BATCH_PIXELS / pixels);
+    if (size_mul(b->most, b->each, &bytes)) b->pixels = malloc(bytes);
+    b->each /= sizeof(float);
+    b->errors = calloc(b->most, sizeof *b->errors);
+    if (!b->pixels || !b->errors) return fail(ST_MEMORY, "no memory for a batch of %zu pictures", b->most);
+    return OK;
+}
+
+static status encode_all(const struct model *m, tape *t, struct batch *b, struct features *f)
+{
+    status st = OK;
+    const struct features_options *o = b->o;
+    const size_t count = dataset_count(b->set);
+    size_t rows, row = 0;
+    for (; b->first < count; b->first += b->most) {
+        if (o->progress && !o->progress(o->context, b->first, count))
+            TRY(fail(ST_USAGE, "stopped after %zu of %zu pictures", b->first, count));
+        TRY(load_batch(b, size_min(b->most, count - b->first), f, &rows));
+        if (rows) TRY(encode(m, t, b, rows, row, f));
+        row += rows;
+    }
+    if (o->progress) (void)o->progress(o->context, count, count);
+    if (!row) TRY(fail(ST_FORMAT, "none of the %zu pictures can be read", count));
+    f->data.dim[0] = row;
+    for (size_t c = 1; c < f->classes; c++) f->first[c] = f->first[c - 1] + f->size[c - 1];
+done:
+    return st;
+}
+
+status features_encode(const struct model *m, const struct dataset *d, const struct features_options *o,
+                       struct features *out)
+{
+    status st = OK;
+    struct features f = {.device = params_device(m->params), .classes = dataset_class_count(d)};
+    struct batch b = {.set = d, .o = o};
+    tape *t = NULL;
+    f.first = calloc(f.classes, sizeof *f.first);
+    f.size = calloc(f.classes, sizeof *f.size);
+    if (!f.first || !f.size) TRY(fail(ST_MEMORY, "no memory for %zu classes", f.classes));
+    TRY(tape_new(f.device, TAPE_INFERENCE, &t));
+    TRY(batch_open(&b));
+    TRY(encode_all(m, t, &b, &f));
+    *out = f;
+    f = (struct features){0};
+done:
+    free(b.pixels);
+    free(b.errors);
+    tape_free(t);
+    features_free(&f);
+    return st;
+}
+
+void features_free(struct features *f)
+{
+    if (f->data.data) f->device->release(f->device, f->data.data);
+    free(f->first);
+    free(f->size);
+    *f = (struct features){0};
+}

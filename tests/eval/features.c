@@ -1,0 +1,133 @@
+/* features.c - a set's pictures through a network: rows, classes, and what cannot be read. */
+#include "eval/features.h"
+#include "data/dataset.h"
+#include "data/hash.h"
+#include "image/transform.h"
+#include "tests/data/sample.h"
+#include "tests/ops/world.h"
+#include "tests/test.h"
+#include <stdlib.h>
+
+enum { SIDE = 32 };
+
+struct bench {
+    struct world w;
+    struct model m;
+    struct dataset *set;
+    struct transform transform;
+    struct features_options o;
+};
+
+/* Two classes of three grey pictures; the second picture of the first is `broken` or not. */
+static bool bench_open(struct bench *b, size_t threads, bool broken)
+{
+    static const char *const names[] = {"set/a/1.ppm", "set/a/2.ppm", "set/a/3.ppm",
+                                        "set/b/1.ppm", "set/b/2.ppm", "set/b/3.ppm"};
+    *b = (struct bench){.transform = transform_standard(TRANSFORM_RESIZE_CROP, SIDE, 4)};
+    for (int i = 0; i < 6; i++) sample_grey(names[i], 40 * i);
+    if (broken) sample_file(names[1], "P6 nonsense", 11);
+    if (!world_open(&b->w, threads, DT_F32, TAPE_INFERENCE)) return false;
+    status st = OK;
+    TRY(model_new(b->w.dev, "conv4", NULL, &b->m));
+    TRY(model_start(&b->m, DT_F32, 1));
+    TRY(dataset_open(sample_path("set"), NULL, NULL, &b->set));
+    b->o = (struct features_options){.transform = &b->transform, .threads = b->w.threads};
+done:
+    EXPECT_OK(st);
+    return st == OK;
+}
+
+static void bench_close(struct bench *b)
+{
+    dataset_close(b->set);
+    model_free(&b->m);
+    world_close(&b->w);
+}
+
+TEST(features_are_those_of_each_picture_alone_for_any_batch_and_threads)
+{
+    struct bench b;
+    struct features all, one;
+    REQUIRE(bench_open(&b, 1, false));
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &all) == OK);
+    EXPECT_INT(all.data.dim[0], 6);
+    EXPECT_INT(all.data.dim[1], 64);
+    EXPECT_INT(all.data.dim[2], all.height * all.width);
+    EXPECT(memcmp(all.data.data, (char *)all.data.data + tensor_bytes(&all.data) / 6, tensor_bytes(&all.data) / 6));
+    for (size_t batch = 1; batch < 6; batch++) {
+        b.o.batch = batch;
+        b.o.threads = batch == 2 ? NULL : b.w.threads;
+        REQUIRE(features_encode(&b.m, b.set, &b.o, &one) == OK);
+        EXPECT(tensor_same_shape(&one.data, &all.data));
+        EXPECT(!memcmp(one.data.data, all.data.data, tensor_bytes(&all.data)));
+        features_free(&one);
+    }
+    bench_close(&b);
+    REQUIRE(bench_open(&b, 3, false));
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &one) == OK);
+    EXPECT(!memcmp(one.data.data, all.data.data, tensor_bytes(&all.data)));
+    features_free(&one);
+    all.device = b.w.dev;
+    features_free(&all);
+    bench_close(&b);
+}
+
+TEST(features_leave_out_what_cannot_be_read_or_fail_naming_it)
+{
+    struct bench b;
+    struct features f;
+    struct sample_log log;
+    sample_log_begin(&log);
+    REQUIRE(bench_open(&b, 2, true));
+    EXPECT(features_encode(&b.m, b.set, &b.o, &f) != OK);
+    EXPECT(strstr(error_text(), "2.ppm"));
+    b.o.skip_unreadable = true;
+    b.o.log = &log.sink;
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &f) == OK);
+    EXPECT(strstr(log.lines, "2.ppm") && strstr(log.lines, "left out"));
+    EXPECT_INT(f.unreadable, 1);
+    EXPECT_INT(f.data.dim[0], 5);
+    EXPECT_INT(f.size[0], 2);
+    EXPECT_INT(f.first[1], 2);
+    EXPECT_INT(f.size[1], 3);
+    features_free(&f);
+    bench_close(&b);
+}
+
+TEST(features_give_the_hashes_of_the_sets_fingerprint)
+{
+    struct bench b;
+    struct features f;
+    struct picture_hash hashes[6] = {0};
+    char seen[65], wanted[65];
+    REQUIRE(bench_open(&b, 2, true));
+    b.o.hashes = hashes;
+    b.o.skip_unreadable = true;
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &f) == OK);
+    fingerprint_of(b.set, hashes, seen);
+    EXPECT_OK(dataset_fingerprint(b.set, wanted));
+    EXPECT_TEXT(seen, wanted);
+    features_free(&f);
+    bench_close(&b);
+}
+
+static bool never(void *context, size_t done, size_t of)
+{
+    (void)done;
+    return ++*(size_t *)context < 2 || of != 6;
+}
+
+TEST(features_stop_when_told)
+{
+    struct bench b;
+    struct features f;
+    size_t calls = 0;
+    REQUIRE(bench_open(&b, 2, false));
+    b.o.batch = 2;
+    b.o.progress = never;
+    b.o.context = &calls;
+    EXPECT_STATUS(features_encode(&b.m, b.set, &b.o, &f), ST_USAGE);
+    EXPECT_TEXT(error_text(), "stopped after 2 of 6 pictures");
+    EXPECT_INT(calls, 2);
+    bench_close(&b);
+}
