@@ -101,6 +101,13 @@ status sampler_new(size_t classes, const size_t *first, const size_t *size, size
 
 void sampler_free(struct sampler *s) { free(s); }
 
+void sampler_shape(const struct sampler *s, size_t *way, size_t *shot, size_t *query)
+{
+    *way = s->way;
+    *shot = s->shot;
+    *query = s->query;
+}
+
 size_t sampler_left_out(const struct sampler *s) { return s->left_out; }
 
 /* `count` distinct pictures of a class that are not among the `taken` ones; every ordered choice is as likely as another. */

@@ -25,7 +25,8 @@ sampler_new(size_t classes, const size_t *first, const size_t *size, size_t way,
             uint64_t seed,
             struct sampler **out); /* ST_VALUE when fewer than `way` classes are large enough, naming the numbers */
 void sampler_free(struct sampler *s);
-size_t sampler_left_out(const struct sampler *s); /* classes that were too small */
+size_t sampler_left_out(const struct sampler *s);                                      /* classes that were too small */
+void sampler_shape(const struct sampler *s, size_t *way, size_t *shot, size_t *query); /* of its episodes */
 
 /* The ordinary sampler (methods 6.4.1): episode `index` of epoch `epoch`, independent of all others. */
 status sampler_episode(const struct sampler *s, uint64_t epoch, uint64_t index, struct plan *out);
