@@ -4,6 +4,7 @@
 #include "base/plain.h"
 #include "base/size.h"
 #include "base/text.h"
+#include "data/pack_format.h"
 #include "data/source.h"
 #include "data/synth.h"
 #include "data/tar.h"
@@ -25,24 +26,43 @@ static status no_memory(const char *path) { return fail(ST_MEMORY, "no memory to
 
 static status folder_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
 {
-    bool tars = false;
-    status st = tar_folder_is(path, &tars);
+    bool lists = false, tars = false;
+    status st = csv_folder_is(path, &lists);
+    if (st == OK && !lists) st = tar_folder_is(path, &tars);
     if (st != OK) return st;
+    if (lists) return csv_folder_open(path, split, o->images, out);
     return tars ? tar_folder_open(path, split, out) : folder_source_open(path, split, o->log, out);
 }
 
-/* A file's kind by its first bytes. */
+/* Whether the path is that of a list, which is one split: of none, or of the one that the file is called after. */
+static bool is_list(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 4 && !strcmp(path + n - 4, ".csv");
+}
+
+static status list_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    if (split && *split && (strlen(split) + 4 != strlen(file) || strncmp(file, split, strlen(split)) != 0))
+        return fail(ST_VALUE, "'%s' is one list: it has no split '%s'", path, split);
+    return csv_source_open(path, o->images, out);
+}
+
+/* A file's kind by its first bytes; only lists have nothing else than their name. */
 static status file_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
 {
     struct file_map map;
     status st = file_map(path, &map);
     if (st != OK) return st;
+    const bool pack = map.n > 8 && !memcmp(map.bytes, PACK_MAGIC, 8);
     const bool tar = tar_begins(map.bytes, map.n), gzip = map.n > 2 && map.bytes[0] == 0x1f && map.bytes[1] == 0x8b;
     file_unmap(&map);
-    (void)o;
+    if (pack) return pack_source_open(path, split, out);
     if (tar) return tar_source_open(path, split, out);
+    if (is_list(path)) return list_open(path, split, o, out);
     if (gzip) return fail(ST_FORMAT, "'%s' is compressed: unpack it with gunzip first", path);
-    return fail(ST_FORMAT, "'%s' is no data set: it is neither a folder nor a tar", path);
+    return fail(ST_FORMAT, "'%s' is no data set: it is neither a folder, nor a tar, a pack or a list *.csv", path);
 }
 
 static status source_open(const char *path, const char *split, const struct dataset_options *o, struct source *out)
@@ -57,14 +77,6 @@ static status source_open(const char *path, const char *split, const struct data
 }
 
 /* The usual splits first, the others by name. */
-static int split_rank(const char *name)
-{
-    static const char *const usual[] = {"train", "val", "test"};
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(name, usual[i])) return i;
-    return 3;
-}
-
 static int by_split(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -79,8 +91,9 @@ static void add_splits(struct item_list *l, text *to)
 }
 
 /* What was asked for is there, or a sentence on what there is. */
-static status check_found(const char *path, const char *split, struct item_list *l)
+static status check_found(const char *path, struct item_list *l)
 {
+    const char *split = l->wanted;
     status st = OK;
     text splits = {0};
     const bool has_splits = item_has_splits(l);
@@ -150,9 +163,9 @@ status dataset_open(const char *path, const char *split, const struct dataset_op
     if (!d) return no_memory(path);
     TRY(source_open(path, split, o, &d->source));
     l = &d->source.list;
-    TRY(check_found(path, split, l));
+    TRY(check_found(path, l));
+    text_addf(&title, "%s%s%s", path, l->wanted ? "/" : "", l->wanted ? l->wanted : "");
     l->wanted = NULL; /* the caller's text ends here */
-    text_addf(&title, "%s%s%s", path, split ? "/" : "", split ? split : "");
     TRY(text_status(&title));
     d->path = title.data;
     title = (text){0};

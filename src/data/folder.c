@@ -127,15 +127,34 @@ done:
     return st;
 }
 
+/* Whether a folder of folders is a split: by its name, or because one of them has pictures. */
+static status is_split(const struct walk *w, const char *name, const char *path, const struct content *c, bool *out)
+{
+    status st = OK;
+    *out = c->folders && split_rank(name) < SPLITS_USUAL;
+    for (size_t i = 0; !*out && i < c->count; i++) {
+        const char *full;
+        struct content class;
+        if (!c->entry[i].folder) continue;
+        TRY(path_join(w->memory, path, c->entry[i].name, &full));
+        TRY(look(w, full, &class));
+        *out = class.pictures > 0;
+    }
+done:
+    return st;
+}
+
 /* A folder directly below the set's: a split when it has folders, a class when it has pictures. */
 static status add_top(const struct walk *w, const char *name)
 {
     status st = OK;
     const char *full, *wanted = w->list->wanted;
     struct content c;
+    bool split = false;
     TRY(path_join(w->memory, w->path, name, &full));
     TRY(look(w, full, &c));
-    if (c.folders) TRY(item_split(w->list, name));
+    TRY(is_split(w, name, full, &c, &split));
+    if (split) TRY(item_split(w->list, name));
     if (c.pictures) w->list->plain = true;
     if (!wanted && (c.pictures || !c.folders)) TRY(add_class(w, NULL, name, &c));
     if (wanted && !strcmp(name, wanted)) TRY(add_split(w, name, full, &c));

@@ -51,11 +51,18 @@ status item_split(struct item_list *l, const char *split)
     return OK;
 }
 
+int split_rank(const char *name)
+{
+    static const char *const usual[] = {"train", "val", "test"};
+    for (int i = 0; i < SPLITS_USUAL; i++)
+        if (!strcmp(name, usual[i])) return i;
+    return SPLITS_USUAL;
+}
+
 bool item_has_splits(const struct item_list *l)
 {
     for (size_t i = 0; i < l->split_count; i++)
-        if (!strcmp(l->splits[i], "train") || !strcmp(l->splits[i], "val") || !strcmp(l->splits[i], "test"))
-            return true;
+        if (split_rank(l->splits[i]) < SPLITS_USUAL) return true;
     return l->split_count > 0 && !l->plain;
 }
 

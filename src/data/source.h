@@ -9,6 +9,7 @@
 #include "image/picture.h"
 
 enum { SPLITS_MOST = 64 }; /* names remembered; a set with more folders of folders is no set of splits */
+enum { SPLITS_USUAL = 3 }; /* train, val, test */
 
 struct item {
     const char *name;   /* "class/file.jpg", in the list's arena */
@@ -52,6 +53,8 @@ status item_add(struct item_list *l, const char *split, const char *label, const
 status item_split(struct item_list *l, const char *split);
 /* Whether the walk met a set with splits: one has a usual name, or nothing lies outside. */
 bool item_has_splits(const struct item_list *l);
+/* 0 train, 1 val, 2 test, SPLITS_USUAL any other. */
+int split_rank(const char *name);
 /* The path of a picture among names: "a/b/c.jpg" is picture c.jpg of class b in split a; "b/c.jpg" of class b in none.
  * Other depths, hidden parts and files that are no pictures by their suffix are passed over. */
 status item_add_path(struct item_list *l, const char *path, uint64_t at, uint64_t bytes);
@@ -64,6 +67,12 @@ status tar_source_open(const char *path, const char *split, struct source *out);
 /* All tars of a folder as one set; and whether the folder is one: it has tars and no folders. */
 status tar_folder_open(const char *path, const char *split, struct source *out);
 status tar_folder_is(const char *path, bool *out);
+/* `images`: the folder of the pictures; NULL: the list's own. */
+status csv_source_open(const char *path, const char *images, struct source *out);
+/* A folder with a list a split; and whether the folder is one. */
+status csv_folder_open(const char *path, const char *split, const char *images, struct source *out);
+status csv_folder_is(const char *path, bool *out);
+status pack_source_open(const char *path, const char *split, struct source *out);
 
 /* The names in a folder, without hidden ones, sorted byte-wise; in `memory`. */
 struct folder_entry {
