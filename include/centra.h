@@ -96,6 +96,7 @@ typedef struct centra_head_info {
     int centrality;    /* can give centralities */
     int pools;         /* accepts the centrality plug-in */
     size_t option_count;
+    size_t param_count; /* learned parameters */
 } centra_head_info;
 
 /* The heads of this library, sorted by name. CENTRA_USAGE when there is no such index. */
@@ -110,6 +111,19 @@ typedef struct centra_head centra_head;
 CENTRA_API centra_status centra_head_new(centra_session *session, const char *name, const centra_option *options,
                                          size_t option_count, centra_head **out);
 CENTRA_API void centra_head_free(centra_head *head);
+/* Learned parameters from a file (safetensors, .pth, a folder of .npy), by our names or the released ones; what else the file
+ * holds is not looked at. Without this call they have their start values. Their shapes depend on the features' channels,
+ * so that a file which does not fit is refused by the call that scores. */
+CENTRA_API centra_status centra_head_load(centra_head *head, const char *path);
+
+typedef struct centra_param_info {
+    const char *name; /* "head.scale" */
+    size_t rank, dim[6];
+} centra_param_info;
+
+/* Parameter `index` of the head for features of that many channels. CENTRA_USAGE when there is no such index. */
+CENTRA_API centra_status centra_head_param(const centra_head *head, size_t index, size_t channels,
+                                           centra_param_info *out);
 
 /* Episodes */
 
@@ -133,6 +147,7 @@ typedef struct centra_result {
     double *loss;             /* needs query_labels */
     void *grad_support;       /* of the loss, as support */
     void *grad_query;         /* of the loss, as query */
+    void *const *grad_params; /* of the loss: an array for each parameter, in the order of centra_head_param */
     void *centrality_support; /* [query_count, way * support_locations], each row sums to 1 */
     void *centrality_query;   /* [query_count, query_locations], each row sums to 1 */
 } centra_result;

@@ -48,7 +48,8 @@ centra_status centra_head_describe(size_t index, centra_head_info *out)
                               .probabilities = h->probabilities,
                               .centrality = h->centrality,
                               .pools = h->pools,
-                              .option_count = option_count(h->options)};
+                              .option_count = option_count(h->options),
+                              .param_count = head_param_count(h)};
 done:
     return (centra_status)st;
 }

@@ -3,44 +3,6 @@
 #include "api/session.h"
 #include "base/size.h"
 #include <math.h>
-#include <stdlib.h>
-
-centra_status centra_head_new(centra_session *session, const char *name, const centra_option *options,
-                              size_t option_count, centra_head **out)
-{
-    status st = OK;
-    if (!session || !name || !out || (option_count && !options))
-        return (centra_status)fail(ST_USAGE, "centra_head_new needs a session, a name and a place for the head");
-    centra_head *h = calloc(1, sizeof *h);
-    if (!h) return (centra_status)fail(ST_MEMORY, "no memory for a head");
-    h->session = session;
-    TRY(head_find(name, &h->head));
-    h->settings = calloc(1, h->head->settings_bytes);
-    if (!h->settings) {
-        st = fail(ST_MEMORY, "no memory for the settings of %s", name);
-        goto done;
-    }
-    options_default(h->head->options, h->settings);
-    if (h->head->presets) h->head->presets(h->settings);
-    for (size_t i = 0; i < option_count; i++) {
-        if (!options[i].name || !options[i].value)
-            TRY(fail(ST_USAGE, "option %zu of %s has no name or no value", i, name));
-        TRY(option_set(h->head->options, "--head.", options[i].name, options[i].value, h->settings));
-    }
-    *out = h;
-    h = NULL;
-done:
-    centra_head_free(h);
-    return (centra_status)st;
-}
-
-void centra_head_free(centra_head *h)
-{
-    if (!h) return;
-    labels_free(&h->labels);
-    free(h->settings);
-    free(h);
-}
 
 static status check(const centra_head *h, const centra_episode *e, const centra_result *r)
 {
@@ -53,7 +15,7 @@ static status check(const centra_head *h, const centra_episode *e, const centra_
         return fail(ST_SHAPE,
                     "an episode of %zu support and %zu query pictures, %zu channels, %zu and %zu locations is empty",
                     e->support_count, e->query_count, e->channels, e->support_locations, e->query_locations);
-    if ((r->loss || r->grad_support || r->grad_query) && !e->query_labels)
+    if ((r->loss || r->grad_support || r->grad_query || r->grad_params) && !e->query_labels)
         return fail(ST_USAGE, "a loss and its gradients need query labels");
     if ((r->centrality_support || r->centrality_query) && !h->head->centrality)
         return fail(ST_USAGE, "head %s has no centralities", h->head->name);
@@ -125,14 +87,14 @@ static status run(centra_head *h, const centra_episode *e, const centra_result *
     struct episode v = {.way = h->labels.way};
     struct head_result out = {0};
     tensor grad_support, grad_query;
-    const bool gradients = r->grad_support || r->grad_query;
+    const bool gradients = r->grad_support || r->grad_query || r->grad_params;
     const unsigned want = r->centrality_support || r->centrality_query ? HEAD_CENTRALITY : 0;
     tape_reset(t, gradients ? TAPE_TRAINING : TAPE_INFERENCE);
     TRY(leaf(h, e, e->support_count, e->support_locations, e->support, r->grad_support, &v.support, &grad_support));
     TRY(leaf(h, e, e->query_count, e->query_locations, e->query, r->grad_query, &v.query, &grad_query));
     v.support_labels = op_labels(t, h->labels.support, e->support_count, v.way);
     if (e->query_labels) v.query_labels = op_labels(t, h->labels.query, e->query_count, v.way);
-    h->head->forward(t, h->settings, NULL, &v, want, &out);
+    h->head->forward(t, h->settings, h->params, &v, want, &out);
     if (gradients) tape_backward(t, out.loss);
     TRY(tape_status(t));
     TRY(fetch(d, &out.scores->value, r->scores));
@@ -141,6 +103,8 @@ static status run(centra_head *h, const centra_episode *e, const centra_result *
     if (r->centrality_query) TRY(fetch(d, &out.pi_query->value, r->centrality_query));
     if (r->grad_support) TRY(fetch(d, &grad_support, r->grad_support));
     if (r->grad_query) TRY(fetch(d, &grad_query, r->grad_query));
+    for (size_t i = 0; r->grad_params && h->params && i < params_count(h->params); i++)
+        TRY(fetch(d, &params_at(h->params, i)->grad, r->grad_params[i]));
     TRY(d->sync(d));
 done:
     return st;
@@ -168,6 +132,7 @@ centra_status centra_head_score(centra_head *h, const centra_episode *e, const c
     status st = OK;
     TRY(check(h, e, r));
     TRY(labels_index(&h->labels, e));
+    TRY(head_ready(h, e->channels, precision_of(e)));
     st = run(h, e, r);
     if (st == OK || st == ST_NUMERIC) {
         const status cause = explain(e, r, h->labels.way);

@@ -17,6 +17,10 @@ struct centra_head {
     centra_session *session;
     const struct head *head;
     void *settings;               /* owned */
+    struct weights *weights;      /* owned: the file to load parameters from; NULL: start values */
+    struct params *params;        /* owned: made for channels and type; NULL: not made yet */
+    size_t channels;              /* of the features that the parameters are for */
+    dtype type;                   /* of the parameters */
     struct labels {               /* owned, grown on demand */
         int64_t *classes;         /* [way] sorted distinct support labels */
         int32_t *support, *query; /* labels as indices into classes */
@@ -24,6 +28,8 @@ struct centra_head {
     } labels;
 };
 
+/* Makes and loads the parameters, unless there are some for such features already. */
+status head_ready(centra_head *h, size_t channels, dtype type);
 /* Sorts and indexes the labels of an episode into head->labels. */
 status labels_index(struct labels *l, const centra_episode *e);
 void labels_free(struct labels *l);

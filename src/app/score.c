@@ -12,7 +12,8 @@
 static status check_settings(const struct score *s)
 {
     centra_head_info info;
-    if (s->weights) return fail(ST_USAGE, "--weights is of no use yet: no head of this version has parameters to load");
+    if (s->weights && head_info(s->head, &info) && !info.param_count)
+        return fail(ST_USAGE, "--weights: the head %s has no parameters to load", s->head);
     if (s->gradients && !s->query_labels)
         return fail(ST_USAGE, "--gradients needs --query-labels: the gradients are those of the loss");
     if ((s->gradients || s->centrality) && !s->out)
@@ -22,7 +23,26 @@ static status check_settings(const struct score *s)
     return OK;
 }
 
-static status take_outputs(const struct score *s, struct inputs *in, struct outputs *out)
+static status take_param_gradients(const centra_head *head, const struct inputs *in, struct outputs *out)
+{
+    status st = OK;
+    const size_t n = out->param_count;
+    out->params = calloc(n, sizeof *out->params);
+    out->grad_params = calloc(n, sizeof *out->grad_params);
+    if (!out->params || !out->grad_params) return fail(ST_MEMORY, "no memory for %zu gradients", n);
+    for (size_t i = 0; i < n; i++) {
+        centra_param_info *p = &out->params[i];
+        size_t count = 1;
+        TRY(library(centra_head_param(head, i, in->episode.channels, p)));
+        for (size_t axis = 0; axis < p->rank; axis++) count *= p->dim[axis];
+        TRY(array_take(count, 1, 1, precision_bytes(in->episode.precision), &out->grad_params[i]));
+    }
+    out->result.grad_params = out->grad_params;
+done:
+    return st;
+}
+
+static status take_outputs(const struct score *s, const centra_head *head, struct inputs *in, struct outputs *out)
 {
     const centra_episode *e = &in->episode;
     centra_result *r = &out->result;
@@ -34,6 +54,7 @@ static status take_outputs(const struct score *s, struct inputs *in, struct outp
     if (s->gradients) {
         TRY(array_take(e->support_count, e->channels, e->support_locations, bytes, &r->grad_support));
         TRY(array_take(e->query_count, e->channels, e->query_locations, bytes, &r->grad_query));
+        if (out->param_count) TRY(take_param_gradients(head, in, out));
     }
     if (s->centrality) {
         TRY(array_take(e->query_count, in->way, e->support_locations, bytes, &r->centrality_support));
@@ -50,6 +71,9 @@ static void outputs_free(struct outputs *out)
     free(out->result.grad_query);
     free(out->result.centrality_support);
     free(out->result.centrality_query);
+    for (size_t i = 0; out->grad_params && i < out->param_count; i++) free(out->grad_params[i]);
+    free(out->grad_params);
+    free(out->params);
 }
 
 size_t best_class(const struct inputs *in, const struct outputs *out, size_t i)
@@ -95,12 +119,14 @@ static status score_run(const struct call *c)
     TRY(session_open(c, &session));
     TRY(head_open(c, session, s->head, &head));
     TRY(check_settings(s));
+    if (s->weights) TRY(library(centra_head_load(head, s->weights)));
     head_info(s->head, &info);
+    out.param_count = info.param_count;
     detail(c, "%s on %s with %zu threads, %s", s->head, centra_session_device(session), centra_session_threads(session),
            centra_session_isa(session));
     TRY(inputs_load(s, &in));
     if (s->out) TRY(folder_make(s->out)); /* a folder that cannot be made is known before the work */
-    TRY(take_outputs(s, &in, &out));
+    TRY(take_outputs(s, head, &in, &out));
     TRY(compute(c, head, &in, &out));
     TRY(s->out ? report_files(c, &in, &out, info.probabilities) : report_table(c, &in, &out, info.probabilities));
 done:
@@ -124,13 +150,15 @@ static const struct option score_options[] = {
     OPT_FILE_REQUIRED(struct score, query, "query", "features of the query pictures, shaped as the support's"),
     OPT_FILE(struct score, query_labels, "query-labels", NULL, "their true classes, for accuracy, loss and gradients"),
     OPT_NAME(struct score, precision, "precision", 0, precision_names, "precision to compute with"),
-    OPT_FILE(struct score, weights, "weights", NULL, "parameters of the head; no head has any yet"),
+    OPT_FILE(struct score, weights, "weights", NULL,
+             "parameters of the head, of those that have any: safetensors, .pth or a folder of .npy"),
     {.type = OPTION_FILE,
      .offset = offsetof(struct score, out),
      .name = "out",
      .value = "DIR",
      .help = "folder to write the results to, made if missing"},
-    OPT_FLAG(struct score, gradients, "gradients", "also write the loss's gradients with respect to the features"),
+    OPT_FLAG(struct score, gradients, "gradients",
+             "also write the loss's gradients with respect to features and parameters"),
     OPT_FLAG(struct score, centrality, "centrality", "also write the centralities of all locations"),
     OPT_END};
 
@@ -142,9 +170,11 @@ static const char *const score_details[] = {
     "\"probability\" or \"score\", \"margin\"}, and with --query-labels also \"true\", followed by one line "
     "{\"accuracy\", \"loss\"}. The margin is the distance to the second best class. Accuracies are percent.",
     "With --out DIR these are written: scores.npy [queries, classes], labels.npy (the classes in order), with "
-    "--query-labels loss.npy, with --gradients grad_support.npy and grad_query.npy in the shapes of the inputs, with "
-    "--centrality centrality_query.npy [queries, r] and centrality_support.npy [queries, classes * r].",
-    "Options of a head are written --head.KEY VALUE.", NULL};
+    "--query-labels loss.npy, with --gradients grad_support.npy and grad_query.npy in the shapes of the inputs "
+    "and grad_params/NAME.npy for each parameter of the head, with --centrality centrality_query.npy [queries, r] and "
+    "centrality_support.npy [queries, classes * r].",
+    "Options of a head are written --head.KEY VALUE. A head's parameters have their start values without --weights.",
+    NULL};
 
 const struct command score_command = {
     .name = "score",

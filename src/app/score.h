@@ -24,6 +24,9 @@ void inputs_free(struct inputs *in);
 /* What the head gave. */
 struct outputs {
     centra_result result; /* the arrays that were wanted, owned; labels and loss are not */
+    size_t param_count;
+    centra_param_info *params; /* owned [param_count] */
+    void **grad_params;        /* owned, and its arrays; NULL: not wanted */
     double loss;
     double accuracy; /* percent; with query labels */
 };

@@ -3,7 +3,9 @@
 #include "app/score.h"
 #include "app/table.h"
 #include "app/terminal.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/plain.h"
 #include <string.h>
 
 static double score_of(const struct inputs *in, const struct outputs *out, size_t query, size_t class)
@@ -107,12 +109,23 @@ status report_table(const struct call *c, const struct inputs *in, const struct 
 
 /* One array on its way into the folder. */
 struct result_file {
-    const char *name;
+    char name[128];
     const void *data; /* NULL: not wanted */
     enum npy_type type;
     int rank;
     size_t dim[NPY_MAX_RANK];
 };
+
+static status make_param_folder(const char *folder)
+{
+    text path = {0};
+    status st;
+    text_addf(&path, "%s/grad_params", folder);
+    st = text_status(&path);
+    if (st == OK) st = folder_make(text_string(&path));
+    text_free(&path);
+    return st;
+}
 
 static status write_file(const char *folder, const struct result_file *f)
 {
@@ -125,7 +138,19 @@ static status write_file(const char *folder, const struct result_file *f)
     return st;
 }
 
-enum { RESULT_FILES = 7 };
+enum { FIXED_FILES = 7, MOST_PARAMS = 16, RESULT_FILES = FIXED_FILES + MOST_PARAMS };
+
+static void list_params(const struct outputs *out, enum npy_type real, struct result_file *files)
+{
+    for (size_t i = 0; out->grad_params && i < out->param_count && i < MOST_PARAMS; i++) {
+        const centra_param_info *p = &out->params[i];
+        plain_snprintf(files[i].name, sizeof files[i].name, "grad_params/%s.npy", p->name);
+        files[i].data = out->grad_params[i];
+        files[i].type = real;
+        files[i].rank = (int)p->rank;
+        for (size_t axis = 0; axis < p->rank; axis++) files[i].dim[axis] = p->dim[axis];
+    }
+}
 
 static void list_files(const struct inputs *in, const struct outputs *out, const double *loss,
                        struct result_file files[RESULT_FILES])
@@ -133,7 +158,7 @@ static void list_files(const struct inputs *in, const struct outputs *out, const
     const centra_episode *e = &in->episode;
     const centra_result *r = &out->result;
     enum npy_type real = e->precision == CENTRA_F64 ? NPY_F64 : NPY_F32;
-    const struct result_file all[RESULT_FILES] = {
+    const struct result_file fixed[FIXED_FILES] = {
         {"scores.npy", r->scores, real, 2, {e->query_count, in->way}},
         {"labels.npy", in->classes, NPY_I64, 1, {in->way}},
         {"loss.npy", loss, NPY_F64, 0, {0}},
@@ -142,7 +167,9 @@ static void list_files(const struct inputs *in, const struct outputs *out, const
         {"centrality_support.npy", r->centrality_support, real, 2, {e->query_count, in->way * e->support_locations}},
         {"centrality_query.npy", r->centrality_query, real, 2, {e->query_count, e->query_locations}},
     };
-    memcpy(files, all, sizeof all);
+    memset(files, 0, RESULT_FILES * sizeof *files);
+    memcpy(files, fixed, sizeof fixed);
+    list_params(out, real, files + FIXED_FILES);
     memcpy(files[3].dim, in->support.dim, sizeof in->support.dim);
     memcpy(files[4].dim, in->query.dim, sizeof in->query.dim);
 }
@@ -197,6 +224,7 @@ status report_files(const struct call *c, const struct inputs *in, const struct 
     text t = {0};
     status st = OK;
     list_files(in, out, in->episode.query_labels ? &out->loss : NULL, files);
+    if (out->grad_params) st = make_param_folder(s->out);
     interrupt_hold();
     for (size_t i = 0; st == OK && i < RESULT_FILES; i++)
         if (files[i].data) st = write_file(s->out, &files[i]);

@@ -5,6 +5,7 @@
 #ifndef HEADS_HEAD_H
 #define HEADS_HEAD_H
 #include "base/option.h"
+#include "base/random.h"
 #include "ops/ops.h"
 
 /* An episode on the tape. Labels are class indices in order of the sorted distinct labels. */
@@ -40,7 +41,8 @@ struct head {
     bool probabilities;              /* scores are probabilities, else logits */
     bool centrality;                 /* gives pi_support and pi_query */
     bool pools;                      /* one vector a picture: accepts the centrality plug-in */
-    /* False after a failure, which the tape holds. */
+    /* False after a failure, which the tape holds. `params` holds what head_start added; a head whose start values are
+     * constants may be given NULL and then uses those. */
     bool (*forward)(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
                     struct head_result *out);
 };
@@ -49,4 +51,9 @@ struct head {
 extern const struct head *const head_table[];
 /* ST_USAGE with a "did you mean" when there is none. */
 status head_find(const char *name, const struct head **out);
+size_t head_param_count(const struct head *h);
+/* Adds the head's parameters of type `type` for maps of that many channels, with their start values drawn from r. */
+status head_start(const struct head *h, size_t channels, dtype type, struct random *r, struct params *p);
+/* A parameter as a var; with p NULL a constant of its start value. */
+var *head_var(tape *t, struct params *p, const struct head_param *e, size_t channels, dtype type);
 #endif

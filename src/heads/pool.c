@@ -56,3 +56,12 @@ bool pool_features(tape *t, const struct pool_settings *s, var *proto, var *quer
     }
     return out->query && out->classes;
 }
+
+var *pool_compare(tape *t, const struct pooled *p, var *(*pairs)(tape *t, var *a, var *b))
+{
+    if (!p->query || !p->classes) return NULL;
+    const size_t nq = p->query->value.dim[0], channels = p->query->value.dim[1];
+    if (p->classes->value.rank == 2) return pairs(t, p->query, p->classes);
+    var *own = op_reshape(t, p->query, 3, (size_t[]){nq, 1, channels}); /* each query has class vectors of its own */
+    return op_reshape(t, pairs(t, own, p->classes), 2, (size_t[]){nq, p->classes->value.dim[1]});
+}

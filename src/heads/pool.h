@@ -5,6 +5,7 @@
  * depend on the query, and pooled classes become [nq, way, C]. */
 #ifndef HEADS_POOL_H
 #define HEADS_POOL_H
+#include "base/option.h"
 #include "ops/ops.h"
 
 enum pool_mode { POOL_MEAN, POOL_MCL_QUERY, POOL_MCL_SUPPORT, POOL_MCL_BOTH };
@@ -16,6 +17,16 @@ struct pool_settings {
     bool detach; /* gradients stop at the weights */
 };
 
+/* The lines of a head's option table for its field `pool`. A head NAME has two tables: its own with `mean`, and that of
+ * NAME+mcl with the plug-in that the paper's tables report for it. */
+#define POOL_OPTIONS(s, standard_mode) \
+    OPT_NAME(s, pool.mode, "pool", standard_mode, pool_mode_names, "how a picture becomes one vector"), \
+        OPT_FLOAT_INSIDE(s, pool.walk.gamma, "pool.gamma", 20, 0, 1e7, "sharpness of the walk from query to support"), \
+        OPT_FLOAT_INSIDE(s, pool.walk.beta, "pool.beta", 10, 0, 1e7, "sharpness of the walk from support to query"), \
+        OPT_FLOAT(s, pool.walk.alpha, "pool.alpha", 0.999, 0, 1, \
+                  "damping of the walk; near 1 it forgets where it began"), \
+        OPT_FLAG(s, pool.detach, "pool.detach", "keep gradients out of the weights")
+
 struct pooled {
     var *query;         /* [nq, C] */
     var *classes;       /* [way, C], or [nq, way, C] with support weights */
@@ -25,4 +36,6 @@ struct pooled {
 
 /* proto [way, C, rs] are the class maps averaged over shots, query is [nq, C, rq]. False after a failure. */
 bool pool_features(tape *t, const struct pool_settings *s, var *proto, var *query, struct pooled *out);
+/* Each query against each class by an op on all pairs of rows (op_sqdist, op_cosine): [nq, way]. */
+var *pool_compare(tape *t, const struct pooled *p, var *(*pairs)(tape *t, var *a, var *b));
 #endif

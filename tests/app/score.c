@@ -174,8 +174,7 @@ TEST(score_refuses_wrong_usage)
     EXPECT_REFUSED(2, "centra score: --gradients needs --query-labels: the gradients are those of the loss", SCORE,
                    "--gradients", "--out", "DIR");
     EXPECT_REFUSED(2, "centra score: --centrality needs --out, the folder to write to", SCORE, "--centrality");
-    EXPECT_REFUSED(2, "centra score: --weights is of no use yet: no head of this version has parameters to load", SCORE,
-                   "--weights", "w");
+    EXPECT_REFUSED(2, "centra score: --weights: the head mcl-katz has no parameters to load", SCORE, "--weights", "w");
     EXPECT_REFUSED(2, "centra score: unexpected argument 'S.npy'; centra help score says what it takes", SCORE,
                    "S.npy");
 }

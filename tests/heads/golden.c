@@ -1,9 +1,9 @@
-/* golden.c - the MCL heads against recorded runs of the reference implementation, through the public calls. */
-#include "base/option.h"
+/* golden.c - heads against recorded runs of the reference implementation, through the public calls. */
 #include "centra.h"
 #include "tests/heads/case.h"
 #include "tests/heads/rig.h"
 #include "tests/test.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* An array in the case's precision, and back. */
@@ -46,23 +46,44 @@ static void inputs_free(struct inputs *in)
     npy_free(&in->query_labels);
 }
 
-/* The case's numbers among its options, as text for centra_head_new. */
-enum { MOST_OPTIONS = 8 };
-struct head_options {
-    char text[MOST_OPTIONS][NUMBER_BYTES];
+/* What the case's command line says: the head, its options, and whether it has parameters. */
+enum { MOST_OPTIONS = 8, MOST_PARAMS = 4 };
+struct command {
+    const char *head;
     centra_option list[MOST_OPTIONS];
     size_t count;
+    bool weights;
 };
 
-static void options_of(const struct golden *g, struct head_options *o)
+static void command_of(const struct golden *g, struct command *c)
 {
-    const struct json *options = json_member(g->about, "options");
-    o->count = 0;
-    for (const struct json *v = options ? options->first : NULL; v && o->count < MOST_OPTIONS; v = v->next) {
-        if (v->kind != JSON_INT && v->kind != JSON_REAL) continue; /* "shots" describes the labels */
-        number_text(v->real, o->text[o->count]);
-        o->list[o->count] = (centra_option){v->key, o->text[o->count]};
-        o->count++;
+    const struct json *words = json_member(g->about, "command");
+    *c = (struct command){.head = ""};
+    for (const struct json *v = words ? words->first : NULL; v && v->next; v = v->next) {
+        if (!strcmp(v->string, "--head")) c->head = v->next->string;
+        if (!strcmp(v->string, "--weights")) c->weights = true;
+        if (strncmp(v->string, "--head.", 7)) continue;
+        EXPECT(c->count < MOST_OPTIONS);
+        if (c->count < MOST_OPTIONS) c->list[c->count++] = (centra_option){v->string + 7, v->next->string};
+    }
+}
+
+static void load_params(const struct golden *g, centra_head *h)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/params", g->folder);
+    EXPECT_OK((status)centra_head_load(h, path));
+}
+
+static void compare_params(const struct golden *g, const centra_head *h, size_t channels, void *const *seen)
+{
+    centra_param_info info;
+    for (size_t i = 0; i < MOST_PARAMS && centra_head_param(h, i, channels, &info) == CENTRA_OK; i++) {
+        char file[100];
+        size_t n = 1;
+        for (size_t axis = 0; axis < info.rank; axis++) n *= info.dim[axis];
+        snprintf(file, sizeof file, "grad_params/%s.npy", info.name);
+        expect_array(g, file, seen[i], n);
     }
 }
 
@@ -82,10 +103,16 @@ static centra_episode episode_of(const struct golden *g, const struct inputs *in
 
 static void compare_result(const struct golden *g, const centra_episode *e, const centra_result *r, size_t way)
 {
-    static const char *const known[] = {"scores.npy",           "loss.npy",
-                                        "grad_support.npy",     "grad_query.npy",
-                                        "centrality_query.npy", "centrality_support.npy",
-                                        "similarity.npy",       NULL};
+    static const char *const known[] = {"scores.npy",
+                                        "loss.npy",
+                                        "grad_support.npy",
+                                        "grad_query.npy",
+                                        "centrality_query.npy",
+                                        "centrality_support.npy",
+                                        "similarity.npy",
+                                        "grad_params/head.scale.npy",
+                                        "grad_params/head.r.npy",
+                                        NULL};
     const size_t support = e->support_count * e->channels * e->support_locations;
     const size_t query = e->query_count * e->channels * e->query_locations;
     expect_array(g, "scores.npy", r->scores, e->query_count * way);
@@ -101,19 +128,23 @@ static void compare_result(const struct golden *g, const centra_episode *e, cons
 
 static void score(const struct golden *g, const struct inputs *in)
 {
-    struct head_options o;
+    enum { PARAM_BYTES = 1 << 16 };
+    struct command c;
     centra_session *s = NULL;
     centra_head *h = NULL;
     size_t way = 0;
     double loss = NAN;
-    const struct json *name = json_member(g->about, "head");
+    const bool walks = golden_has(g, "centrality_query.npy") || golden_has(g, "centrality_support.npy");
     void *support = to_type(g->type, in->support.data, in->support.count);
     void *query = to_type(g->type, in->query.data, in->query.count);
     const centra_episode e = episode_of(g, in, support, query);
-    options_of(g, &o);
+    command_of(g, &c);
     EXPECT_OK((status)centra_session_open(&(centra_session_options){.threads = 2, .isa = g->isa}, &s));
-    EXPECT_OK((status)centra_head_new(s, name ? name->string : "", o.list, o.count, &h));
+    EXPECT_OK((status)centra_head_new(s, c.head, c.list, c.count, &h));
+    if (h && c.weights) load_params(g, h);
     EXPECT_OK((status)centra_episode_way(&e, &way));
+    void *params[MOST_PARAMS];
+    for (size_t i = 0; i < MOST_PARAMS; i++) params[i] = calloc(1, PARAM_BYTES);
     void *block[] = {calloc(e.query_count * way, 8), calloc(in->support.count, 8), calloc(in->query.count, 8),
                      calloc(e.query_count * way * e.support_locations, 8),
                      calloc(e.query_count * e.query_locations, 8)};
@@ -121,12 +152,17 @@ static void score(const struct golden *g, const struct inputs *in)
                              .loss = &loss,
                              .grad_support = block[1],
                              .grad_query = block[2],
-                             .centrality_support = block[3],
-                             .centrality_query = block[4]};
+                             .grad_params = params,
+                             .centrality_support = walks ? block[3] : NULL,
+                             .centrality_query = walks ? block[4] : NULL};
     const status st = h ? (status)centra_head_score(h, &e, &r) : ST_USAGE;
     EXPECT_OK(st);
-    if (st == OK) compare_result(g, &e, &r, way);
+    if (st == OK) {
+        compare_result(g, &e, &r, way);
+        compare_params(g, h, e.channels, params);
+    }
     for (size_t i = 0; i < sizeof block / sizeof *block; i++) free(block[i]);
+    for (size_t i = 0; i < MOST_PARAMS; i++) free(params[i]);
     free(support);
     free(query);
     centra_head_free(h);
@@ -211,3 +247,12 @@ static void check_head(const struct golden *g)
 }
 
 TEST(mcl_heads_give_the_recorded_numbers) { for_golden("MEL_", check_head); }
+TEST(proto_gives_the_recorded_numbers) { for_golden("proto", check_head); }
+
+/* frn_pretrain and frn_aux are losses, not episodes. */
+TEST(frn_gives_the_recorded_numbers)
+{
+    for_golden("frn_1shot", check_head);
+    for_golden("frn_5shot", check_head);
+    for_golden("frn_wide", check_head);
+}

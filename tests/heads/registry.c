@@ -1,0 +1,189 @@
+/* registry.c - what must hold for every head, whatever it computes. The registry is walked, so that a new head is
+ * tested by being in it. */
+#include "tests/heads/rig.h"
+#include "tests/heads/stage.h"
+#include "tests/test.h"
+#include <stdio.h>
+
+enum { WAY = 3, C = 6, RS = 4, NQ = 5, RQ = 3 };
+static const size_t unequal[WAY] = {1, 3, 2}, equal[WAY] = {2, 2, 2};
+
+/* Runs `check` on every head in f64, with equal and unequal shots. */
+static void for_heads(void (*check)(struct stage *s, const struct play *p, struct random *r))
+{
+    static struct play p;
+    struct random r = test_random();
+    for (size_t i = 0; head_table[i]; i++)
+        for (int k = 0; k < 2; k++) {
+            struct stage s;
+            REQUIRE(stage_open(&s, head_table[i]->name, DT_F64, 2, C));
+            play_random(&p, &s, &r, WAY, k ? equal : unequal, C, RS, NQ, RQ);
+            check(&s, &p, &r);
+            stage_close(&s);
+        }
+}
+
+static void expect_scores(const struct stage *s, const char *what, const double *seen, const double *wanted)
+{
+    double size = 1;
+    for (size_t i = 0; i < NQ * WAY; i++) size = fmax(size, fabs(wanted[i]));
+    for (size_t i = 0; i < NQ * WAY; i++)
+        if (!(fabs(seen[i] - wanted[i]) <= 1e-9 * size))
+            test_failed(__FILE__, __LINE__, "%s, %s: score %zu is %.15g, wanted %.15g", s->head->name, what, i, seen[i],
+                        wanted[i]);
+}
+
+static void swap(double *x, size_t a, size_t b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double held = x[a * n + i];
+        x[a * n + i] = x[b * n + i];
+        x[b * n + i] = held;
+    }
+}
+
+static void check_queries(struct stage *s, const struct play *p, struct random *r)
+{
+    static struct outcome before, after;
+    struct play q = *p;
+    (void)r;
+    swap(q.query, 0, NQ - 1, C * RQ);
+    if (!stage_run(s, p, TAPE_INFERENCE, &before) || !stage_run(s, &q, TAPE_INFERENCE, &after)) return;
+    swap(before.scores, 0, NQ - 1, WAY);
+    expect_scores(s, "queries swapped", after.scores, before.scores);
+}
+
+static void check_supports(struct stage *s, const struct play *p, struct random *r)
+{
+    static struct outcome before, after;
+    struct play q = *p;
+    for (size_t i = p->ns; i > 1; i--) {
+        const size_t other = (size_t)random_below(r, i);
+        const int32_t held = q.support_labels[i - 1];
+        swap(q.support, i - 1, other, C * RS);
+        q.support_labels[i - 1] = q.support_labels[other];
+        q.support_labels[other] = held;
+    }
+    if (!stage_run(s, p, TAPE_INFERENCE, &before) || !stage_run(s, &q, TAPE_INFERENCE, &after)) return;
+    expect_scores(s, "support in another order", after.scores, before.scores);
+    EXPECT_NEAR(after.loss, before.loss, 1e-9 * (1 + fabs(before.loss)));
+}
+
+static void check_classes(struct stage *s, const struct play *p, struct random *r)
+{
+    static const size_t becomes[WAY] = {2, 0, 1};
+    static struct outcome before, after;
+    double wanted[NQ * WAY];
+    struct play q = *p;
+    (void)r;
+    for (size_t i = 0; i < p->ns; i++) q.support_labels[i] = (int32_t)becomes[p->support_labels[i]];
+    for (size_t i = 0; i < p->nq; i++) q.query_labels[i] = (int32_t)becomes[p->query_labels[i]];
+    if (!stage_run(s, p, TAPE_INFERENCE, &before) || !stage_run(s, &q, TAPE_INFERENCE, &after)) return;
+    for (size_t i = 0; i < NQ * WAY; i++) wanted[i / WAY * WAY + becomes[i % WAY]] = before.scores[i];
+    expect_scores(s, "classes renamed", after.scores, wanted);
+    EXPECT_NEAR(after.loss, before.loss, 1e-9 * (1 + fabs(before.loss)));
+}
+
+TEST(every_head_scores_queries_apart) { for_heads(check_queries); }
+TEST(every_head_forgets_the_order_of_the_support) { for_heads(check_supports); }
+TEST(every_head_forgets_the_names_of_the_classes) { for_heads(check_classes); }
+
+/* x moved along a direction that is also multiplied with the gradient */
+static double move(struct random *r, size_t n, double step, double *up, double *down, const double *gradient)
+{
+    double slope = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double direction = random_normal(r);
+        up[i] += step * direction;
+        down[i] -= step * direction;
+        slope += direction * gradient[i];
+    }
+    return slope;
+}
+
+static void expect_slope(struct stage *s, const struct play *p, struct random *r, const char *what)
+{
+    static struct play up, down;
+    static struct outcome at, high, low;
+    const double step = 1e-6;
+    if (!stage_run(s, p, TAPE_TRAINING, &at)) return;
+    for (int part = 0; part < 3; part++) {
+        up = down = *p;
+        double slope = 0;
+        if (part == 0) slope = move(r, play_support_count(p), step, up.support, down.support, at.d_support);
+        if (part == 1) slope = move(r, play_query_count(p), step, up.query, down.query, at.d_query);
+        if (part == 2) slope = move(r, stage_param_count(s), step, up.params, down.params, at.d_params);
+        if (!stage_run(s, &up, TAPE_INFERENCE, &high) || !stage_run(s, &down, TAPE_INFERENCE, &low)) return;
+        const double seen = (high.loss - low.loss) / (2 * step);
+        if (!(fabs(seen - slope) <= 2e-6 * (1 + fabs(seen))))
+            test_failed(__FILE__, __LINE__, "%s (%s), part %d: slope %.12g by backward, %.12g by differences",
+                        s->head->name, what, part, slope, seen);
+    }
+}
+
+static void check_gradient(struct stage *s, const struct play *p, struct random *r)
+{
+    expect_slope(s, p, r, "defaults");
+}
+
+TEST(every_head_has_the_gradient_of_its_loss) { for_heads(check_gradient); }
+
+/* Choice k of an option by name, or value k of an integer with few of them; false behind the last. */
+static bool choice(const struct option *o, int k, char out[NUMBER_BYTES])
+{
+    if (o->type == OPTION_NAME && strcmp(o->name, "solver")) {
+        if (o->choices[k]) snprintf(out, NUMBER_BYTES, "%s", o->choices[k]);
+        return o->choices[k] != NULL;
+    }
+    snprintf(out, NUMBER_BYTES, "%d", (int)o->min + k);
+    return o->type == OPTION_INT && o->max - o->min < 8 && o->min + k <= o->max;
+}
+
+static void check_choices(struct stage *s, const struct play *p, struct random *r)
+{
+    char value[NUMBER_BYTES];
+    for (const struct option *o = s->head->options; o->type != OPTION_END; o++) {
+        for (int k = 0; choice(o, k, value); k++) {
+            stage_set(s, o->name, value);
+            expect_slope(s, p, r, value);
+        }
+        options_default(s->head->options, s->settings.bytes);
+        if (s->head->presets) s->head->presets(s->settings.bytes);
+    }
+}
+
+TEST(every_choice_of_a_head_has_its_gradient) { for_heads(check_choices); }
+
+static void check_precisions(struct stage *s, const struct play *p, struct random *r)
+{
+    static struct outcome wide, narrow;
+    struct stage single;
+    (void)r;
+    REQUIRE(stage_open(&single, s->head->name, DT_F32, 2, C));
+    if (stage_run(s, p, TAPE_TRAINING, &wide) && stage_run(&single, p, TAPE_TRAINING, &narrow)) {
+        EXPECT_ALL_NEAR(narrow.scores, wide.scores, NQ * WAY, 2e-4);
+        EXPECT_ALL_NEAR(narrow.d_support, wide.d_support, play_support_count(p), 2e-3);
+        EXPECT_ALL_NEAR(narrow.d_query, wide.d_query, play_query_count(p), 2e-3);
+        EXPECT_ALL_NEAR(narrow.d_params, wide.d_params, stage_param_count(s), 2e-3);
+    }
+    stage_close(&single);
+}
+
+TEST(every_head_agrees_in_both_precisions) { for_heads(check_precisions); }
+
+static void check_threads(struct stage *s, const struct play *p, struct random *r)
+{
+    static struct outcome two, one;
+    struct stage alone;
+    (void)r;
+    REQUIRE(stage_open(&alone, s->head->name, DT_F64, 1, C));
+    if (stage_run(s, p, TAPE_TRAINING, &two) && stage_run(&alone, p, TAPE_TRAINING, &one)) {
+        EXPECT(!memcmp(two.scores, one.scores, NQ * WAY * sizeof *one.scores));
+        EXPECT(!memcmp(two.d_support, one.d_support, play_support_count(p) * sizeof *one.d_support));
+        EXPECT(!memcmp(two.d_query, one.d_query, play_query_count(p) * sizeof *one.d_query));
+        EXPECT(!memcmp(two.d_params, one.d_params, stage_param_count(s) * sizeof *one.d_params));
+    }
+    stage_close(&alone);
+}
+
+TEST(no_head_depends_on_the_number_of_threads) { for_heads(check_threads); }
