@@ -253,8 +253,8 @@ static const char *const what[] = {"backbones", "devices", "heads", "kernels", "
 
 static status list_run(const struct call *c)
 {
-    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_heads,
-                                                            list_kernels, list_recipes}; /* as in `what` */
+    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_heads, list_kernels,
+                                                            list_recipes}; /* as in `what` */
     size_t i = 0;
     while (what[i + 1] && strcmp(what[i], c->arguments[0])) i++; /* one of them: args.c has checked */
     return lists[i](c);

@@ -8,7 +8,7 @@
 struct recipe_list {
     struct recipe_entry {
         char *name, *title, *path; /* owned */
-    } *item;                       /* owned, sorted by name */
+    } * item;                      /* owned, sorted by name */
     size_t count;
 };
 /* CENTRA_RECIPES names another folder. */

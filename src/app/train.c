@@ -18,9 +18,9 @@ struct train {
 
 struct watch {
     const struct call *call;
-    bool terminal;  /* standard error shows a line that changes */
-    size_t shown;   /* columns of that line */
-    uint64_t last;  /* when it was written */
+    bool terminal; /* standard error shows a line that changes */
+    size_t shown;  /* columns of that line */
+    uint64_t last; /* when it was written */
 };
 
 static void clear_line(struct watch *w)
@@ -251,7 +251,8 @@ const struct command pretrain_command = {
     .net_options = true,
     .details = train_details,
     .run = pretrain_run,
-    .examples = {{"centra pretrain mini-resnet12-pretrain --data mini --out runs/pre", "before episodes on miniImageNet"},
+    .examples = {{"centra pretrain mini-resnet12-pretrain --data mini --out runs/pre",
+                  "before episodes on miniImageNet"},
                  {"centra pretrain mini-resnet12-pretrain --data mini --out runs/short --set train.epochs=10",
                   "fewer epochs than the recipe says"}},
 };

@@ -37,7 +37,8 @@ var *episodic_loss(struct trainer *t, const struct pass *p)
                                   .query_labels = op_labels(t->tape, l->labels + b * nq, nq, way),
                                   .way = way};
         struct head_result r = {0};
-        if (tape_status(t->tape) != OK || !t->model.head->forward(t->tape, t->model.head_settings, t->model.params, &e, 0, &r))
+        if (tape_status(t->tape) != OK ||
+            !t->model.head->forward(t->tape, t->model.head_settings, t->model.params, &e, 0, &r))
             return NULL;
         t->scores[b] = r.scores;
         sum = b ? op_add(t->tape, sum, r.loss) : r.loss;

@@ -41,9 +41,9 @@ struct run {
     text recipe, identity;
     char fingerprint[65];
     struct checkpoint at;
-    uint64_t began, saved;  /* clock */
+    uint64_t began, saved; /* clock */
     uint64_t saved_step;
-    double before;          /* seconds of earlier sittings */
+    double before;           /* seconds of earlier sittings */
     uint64_t first_pictures; /* seen in earlier sittings */
     bool stopped;
 };
@@ -250,8 +250,7 @@ static status step(struct run *r)
     size_t count = 0;
     TRY(course_next(r->trainer->course, &l));
     TRY(loader_next(r->loader, &pictures, &count));
-    if (count != l.support + l.queries)
-        TRY(fail(ST_MEMORY, "no memory for the pictures of step %" PRIu64, r->at.step));
+    if (count != l.support + l.queries) TRY(fail(ST_MEMORY, "no memory for the pictures of step %" PRIu64, r->at.step));
     TRY(trainer_step(r->trainer, &l, r->at.step, pictures, &taught));
     r->at.loss += taught.loss * (double)taught.asked;
     r->at.right += taught.right;
@@ -356,7 +355,8 @@ static status end_epoch(struct run *r)
     if (r->stopped) goto done; /* and validates again when it goes on */
     p = progress_of(r, RUN_EPOCH_DONE);
     TRY(keep(r, &validation, &p.best));
-    const struct metrics_line line = {r->at.epoch, r->at.step, p.loss, p.accuracy, p.rate, p.seconds, validation, p.best};
+    const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,
+                                      p.rate,      p.seconds,  validation, p.best};
     TRY(metrics_add(r->metrics, &line));
     TRY(add_tensorboard(r, &line));
     TRY(write_report(r));

@@ -26,17 +26,18 @@ struct run_progress {
 
 struct run_options {
     struct device *device;
-    pool *threads;                 /* the device's */
+    pool *threads; /* the device's */
     const struct run_settings *settings;
-    const char *data, *images;     /* the set; NULL: data.path of the recipe */
+    const char *data, *images; /* the set; NULL: data.path of the recipe */
     const char *folder;
     bool resume, force, tensorboard, strict;
-    double checkpoint_seconds;     /* between checkpoints within an epoch; 0: 300 */
-    uint64_t checkpoint_steps;     /* the same in steps; 0: by time only */
-    const char *version;           /* of the program, for the model's metadata */
+    double checkpoint_seconds; /* between checkpoints within an epoch; 0: 300 */
+    uint64_t checkpoint_steps; /* the same in steps; 0: by time only */
+    const char *version;       /* of the program, for the model's metadata */
     const struct report_fact *facts;
     const struct log_sink *log;
-    bool (*progress)(void *context, const struct run_progress *p); /* after each step; false: save and stop. May be NULL. */
+    bool (*progress)(void *context,
+                     const struct run_progress *p); /* after each step; false: save and stop. May be NULL. */
     void *context;
 };
 

@@ -44,8 +44,8 @@ static status count_locations(struct trainer *t, size_t side, size_t *out)
     status st = tape_tensor(t->tape, DT_F32, 4, (size_t[]){1, 3, side, side}, &black);
     if (st == OK) st = d->zero(d, black.data, tensor_bytes(&black));
     if (st != OK) return st;
-    const var *maps =
-        t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, tape_constant(t->tape, &black));
+    const var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass,
+                                            tape_constant(t->tape, &black));
     if (maps) *out = tensor_span(&maps->value, 2, maps->value.rank);
     return tape_status(t->tape);
 }
@@ -59,10 +59,12 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
     struct random r = course_stream((uint64_t)s->train.seed, STREAM_PRETRAIN, 0, 0, 0);
     if (pretrains) TRY(pretrain_find(s->head.name, &t->pretrain));
     if (pretrains && s->head.options.count)
-        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head", s->head.options.item[0].name));
+        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head",
+                 s->head.options.item[0].name));
     TRY(model_new(d, s->net.name, pretrains ? NULL : s->head.name, &t->model));
     TRY(recipe_extras_set(&s->net.options, "net.", t->model.net->options, t->model.net_settings));
-    if (t->model.head) TRY(recipe_extras_set(&s->head.options, "head.", t->model.head->options, t->model.head_settings));
+    if (t->model.head)
+        TRY(recipe_extras_set(&s->head.options, "head.", t->model.head->options, t->model.head_settings));
     TRY(model_start(&t->model, DT_F32, (uint64_t)s->train.seed));
     if (s->net.weights) TRY(load_start(t, s->net.weights));
     if (!pretrains) goto done;
@@ -155,10 +157,10 @@ var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_
 {
     const struct lesson *l = p->lesson;
     const size_t side = t->transform.side, dim[4] = {count, 3, side, side};
-    struct net_pass pass = {.mode = mode_at(t->settings, l->epoch),
-                            .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch,
-                                                    l->index, part),
-                            .calls = p->step * parts + part};
+    struct net_pass pass = {
+        .mode = mode_at(t->settings, l->epoch),
+        .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch, l->index, part),
+        .calls = p->step * parts + part};
     const float *from = p->pictures + first * 3 * side * side;
     tensor x;
     if (tensor_make(&x, DT_F32, 4, dim, (void *)(uintptr_t)from) != OK) return NULL; /* a constant is only read */
@@ -179,7 +181,8 @@ static status all_finite(struct device *d, const char *what, const struct param 
     for (size_t i = 0; i < n && st == OK; i++)
         if (!isfinite(host[i]))
             st = fail(ST_NUMERIC,
-                      "training broke down in step %" PRIu64 ": %s '%s' is %s at place %zu of %zu; a smaller train.rate may help",
+                      "training broke down in step %" PRIu64
+                      ": %s '%s' is %s at place %zu of %zu; a smaller train.rate may help",
                       step, what, p->name, isnan(host[i]) ? "not a number" : "infinite", i, n);
 done:
     free(host);
@@ -207,7 +210,8 @@ static status explain(struct trainer *t, var *loss, uint64_t step)
     TRY(find_infinite(t, step, false));
     if (loss) TRY(tape_backward(t->tape, loss));
     if (loss) TRY(find_infinite(t, step, true));
-    st = fail(ST_NUMERIC, "training broke down in step %" PRIu64 ": the loss is not finite, but all parameters are", step);
+    st = fail(ST_NUMERIC, "training broke down in step %" PRIu64 ": the loss is not finite, but all parameters are",
+              step);
 done:
     return st;
 }

@@ -17,12 +17,12 @@ struct trainer {
     struct optimiser *optimiser;         /* owned */
     struct schedule schedule;
     struct transform transform;
-    tape *tape;            /* owned */
-    struct course *course; /* owned */
-    size_t classes;        /* of an episode; in pre-training of the set */
-    var **scores;          /* owned: of each episode of the step, or of all its pictures */
+    tape *tape;              /* owned */
+    struct course *course;   /* owned */
+    size_t classes;          /* of an episode; in pre-training of the set */
+    var **scores;            /* owned: of each episode of the step, or of all its pictures */
     int32_t *support_labels; /* owned: of one episode */
-    void *host;            /* owned: room for the scores of an episode */
+    void *host;              /* owned: room for the scores of an episode */
     size_t host_bytes;
 };
 
@@ -36,7 +36,8 @@ struct taught { /* by one step */
 };
 /* `pictures` [support + queries, 3, side, side] as the lesson lists them; `step` counts from the start of the run. A loss
  * that is not finite is ST_NUMERIC, naming the step and the first tensor that is not. */
-status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures, struct taught *out);
+status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
+                    struct taught *out);
 /* ST_NUMERIC, naming it, when a parameter is not finite. */
 status trainer_check(struct trainer *t, uint64_t step);
 

@@ -16,7 +16,8 @@ static bool write_picture(const char *path, size_t class_index, struct random *r
     if (!f) return false;
     for (size_t i = 0; i < sizeof rgb; i++) {
         const size_t stripe = (i / 3 / SIDE + class_index * (i / 3 % SIDE)) % (2 + class_index);
-        rgb[i] = (unsigned char)(60 + 25 * ((class_index * (i % 3 + 1)) % 4) + 40 * (size_t)(stripe == 0) + random_below(r, 50));
+        rgb[i] = (unsigned char)(60 + 25 * ((class_index * (i % 3 + 1)) % 4) + 40 * (size_t)(stripe == 0) +
+                                 random_below(r, 50));
     }
     fprintf(f, "P6\n%zu %zu\n255\n", SIDE, SIDE);
     const bool good = fwrite(rgb, 1, sizeof rgb, f) == sizeof rgb;
@@ -47,24 +48,33 @@ static const char TINY[] = "[data]\nside = 16\npad = 2\n[net]\nname = conv4\nwid
                            "[train]\nepochs = 3\nepisodes = 6\nbatch = 2\nway = 3\nshot = 1\nquery = 2\nrate = 0.05\n"
                            "[validate]\nepisodes = 4\nway = 3\nquery = 2\n";
 
-static status set_up(struct lessons *l, const char *recipe)
+status tiny_settings(struct run_settings *s, arena *memory, const char *recipe)
 {
     status st = OK;
     struct recipe_section sections[RUN_SECTIONS + 1];
-    run_settings_default(&l->settings);
-    run_sections(&l->settings, sections);
-    TRY(recipe_parse("tiny", TINY, strlen(TINY), sections, l->memory));
-    for (const char *at = recipe; at && *at;) { /* "a.b=c d.e=f" */
+    run_settings_default(s);
+    run_sections(s, sections);
+    TRY(recipe_parse("tiny", TINY, strlen(TINY), sections, memory));
+    for (const char *at = recipe; at && *at;) {
         char one[100] = "";
         size_t n = strcspn(at, " ");
         memcpy(one, at, n < sizeof one ? n : sizeof one - 1);
-        TRY(recipe_override(one, sections, l->memory));
+        TRY(recipe_override(one, sections, memory));
         at += n + strspn(at + n, " ");
     }
-    TRY(run_settings_check(&l->settings));
+    TRY(run_settings_check(s));
+done:
+    return st;
+}
+
+static status set_up(struct lessons *l, const char *recipe)
+{
+    status st = OK;
+    TRY(tiny_settings(&l->settings, l->memory, recipe));
     TRY(trainer_new(l->w.dev, l->data, &l->settings, &l->trainer));
     TRY(course_seek(l->trainer->course, 0, 0));
-    l->pictures = calloc(course_most(l->trainer->course) * 3, (size_t)(l->settings.data.side * l->settings.data.side) * 4);
+    const size_t side = (size_t)l->settings.data.side;
+    l->pictures = calloc(course_most(l->trainer->course) * 3, side * side * sizeof *l->pictures);
 done:
     return st;
 }
@@ -98,7 +108,8 @@ status lessons_step(struct lessons *l, struct taught *out)
     TRY(course_next(t->course, &lesson));
     for (size_t i = 0; i < lesson.support + lesson.queries; i++) {
         struct picture p = {0};
-        struct random r = course_stream((uint64_t)l->settings.train.seed, STREAM_PICTURE, lesson.epoch, lesson.index, i);
+        struct random r = course_stream((uint64_t)l->settings.train.seed, STREAM_PICTURE, lesson.epoch, lesson.index,
+                                        i);
         TRY(dataset_picture(l->data, lesson.picture[i], &p));
         st = transform_apply(&t->transform, &p, &r, l->pictures + i * each);
         picture_free(&p);

@@ -17,7 +17,9 @@ struct lessons { /* a trainer with its data, without a loader */
     float *pictures; /* of the current lesson */
     uint64_t step;
 };
-/* `recipe` is added to that of a tiny Conv-4 with 3-way episodes. */
+/* The recipe of a tiny Conv-4 with 3-way episodes, 3 steps an epoch; then "section.name=value", separated by blanks. */
+status tiny_settings(struct run_settings *s, arena *memory, const char *recipe);
+/* `recipe` is added to the tiny one. */
 bool lessons_open(struct lessons *l, size_t threads, const char *recipe);
 void lessons_close(struct lessons *l);
 /* The next step, from one epoch into the next. */
