@@ -189,17 +189,15 @@ static status run(const struct call *c, const char *stage)
     st = library(centra_train(session, &o, &result));
     clear_line(&watch);
     if (st != OK) goto done;
-    if (result.stopped) {
+    if (!result.stopped) st = show_result(c, &result);
+    else if (!c->common.quiet)
         fprintf(stderr, "stopped in epoch %ju and saved; centra %s --resume --out %s goes on\n",
                 (uintmax_t)result.epochs + 1, c->command->name, s->out);
-    } else {
-        st = show_result(c, &result);
-    }
 done:
     centra_session_close(session);
     overrides_free(&overrides);
     text_free(&recipe);
-    if (result.stopped || st == OK) fflush(stdout);
+    fflush(stdout);
     interrupt_release(); /* ends with 130 after Ctrl-C */
     return st;
 }

@@ -11,14 +11,12 @@
 #include "train/checkpoint.h"
 #include "train/folder.h"
 #include "train/keep.h"
-#include "train/metrics.h"
-#include "train/tensorboard.h"
+#include "train/record.h"
 #include "train/validate.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const double CHECKPOINT_SECONDS = 300;
 enum { BATCHES_AHEAD = 3 };
@@ -35,9 +33,8 @@ struct run {
     struct dataset *data, *held_out; /* owned */
     struct trainer *trainer;         /* owned */
     struct feed feed;
-    struct loader *loader;           /* owned */
-    struct metrics *metrics;         /* owned */
-    struct tensorboard *tensorboard; /* owned */
+    struct loader *loader; /* owned */
+    struct record *record; /* owned */
     text recipe, identity;
     char fingerprint[65];
     struct checkpoint at;
@@ -174,8 +171,13 @@ static status run_open(struct run *r)
     TRY(go_on(r));
     run_folder_sweep(&r->folder);
     TRY(put_file(r->folder.file[RUN_RECIPE], &r->recipe));
-    TRY(metrics_open(r->folder.file[RUN_METRICS], (size_t)r->at.epoch, &r->metrics));
-    if (o->tensorboard) TRY(tensorboard_open(o->folder, (double)time(NULL), &r->tensorboard));
+    TRY(record_open(&(struct record_options){.folder = &r->folder,
+                                             .settings = o->settings,
+                                             .recipe = text_string(&r->recipe),
+                                             .facts = o->facts,
+                                             .keep_epochs = (size_t)r->at.epoch,
+                                             .tensorboard = o->tensorboard},
+                    &r->record));
     r->before = r->at.seconds;
     r->first_pictures = r->at.pictures;
     r->began = clock_ns();
@@ -192,8 +194,7 @@ static void run_close(struct run *r)
     trainer_free(r->trainer);
     dataset_close(r->data);
     dataset_close(r->held_out);
-    metrics_close(r->metrics);
-    tensorboard_close(r->tensorboard);
+    record_close(r->record);
     run_folder_close(&r->folder);
     text_free(&r->recipe);
     text_free(&r->identity);
@@ -282,42 +283,6 @@ done:
     return st;
 }
 
-static status add_tensorboard(struct run *r, const struct metrics_line *l)
-{
-    const struct {
-        const char *name;
-        double value;
-    } all[] = {{"train/loss", l->loss},
-               {"train/accuracy", l->accuracy},
-               {"train/rate", l->rate},
-               {"validation/accuracy", l->validation.count ? l->validation.mean : (double)NAN}};
-    status st = OK;
-    for (size_t i = 0; r->tensorboard && i < sizeof all / sizeof *all && st == OK; i++)
-        st = tensorboard_add(r->tensorboard, all[i].name, l->epoch + 1, (double)time(NULL), all[i].value);
-    return st;
-}
-
-static status write_report(struct run *r)
-{
-    status st = OK;
-    const struct run_settings *s = r->o->settings;
-    text title = {0};
-    struct report page = {.facts = r->o->facts, .epochs = (size_t)s->train.epochs};
-    struct metrics_line *lines = NULL;
-    arena *memory = arena_new(1 << 16);
-    if (!memory) return fail(ST_MEMORY, "no memory for the report");
-    text_addf(&title, "%s, %s, %s", s->data.set ? s->data.set : "training", s->net.name, s->head.name);
-    page.title = text_string(&title);
-    page.recipe = text_string(&r->recipe);
-    TRY(metrics_read(r->folder.file[RUN_METRICS], memory, &lines, &page.count));
-    page.lines = lines;
-    TRY(report_write(&page, r->folder.file[RUN_REPORT]));
-done:
-    text_free(&title);
-    arena_free(memory);
-    return st;
-}
-
 /* Keeps the model when it is the best so far, or always when the last is wanted. */
 static status keep(struct run *r, const struct interval *validation, bool *best)
 {
@@ -357,9 +322,7 @@ static status end_epoch(struct run *r)
     TRY(keep(r, &validation, &p.best));
     const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,
                                       p.rate,      p.seconds,  validation, p.best};
-    TRY(metrics_add(r->metrics, &line));
-    TRY(add_tensorboard(r, &line));
-    TRY(write_report(r));
+    TRY(record_add(r->record, &line));
     r->at.epoch++;
     r->at.index = r->at.right = r->at.asked = 0;
     r->at.loss = 0;
