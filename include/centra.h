@@ -345,6 +345,9 @@ CENTRA_API centra_status centra_eval_head_row(const centra_eval *eval, size_t he
 /* Queries of a class that were played, and those that the head told right; CENTRA_USAGE behind the last class. */
 CENTRA_API centra_status centra_eval_head_class(const centra_eval *eval, size_t head, size_t index, const char **name,
                                                 size_t *asked, size_t *right);
+/* The mean of a[i] - b[i] and half of its 95 % interval by Student's t: two heads of different evaluations on the same
+ * episodes. */
+CENTRA_API void centra_eval_paired(const double *a, const double *b, size_t count, double *difference, double *ci95);
 /* The options that were in effect, as "name" and "value"; CENTRA_USAGE behind the last. */
 CENTRA_API centra_status centra_eval_head_option(const centra_eval *eval, size_t head, size_t index,
                                                  centra_option *out);

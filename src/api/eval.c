@@ -161,3 +161,10 @@ void centra_eval_free(centra_eval *e)
     lineup_close(&e->lineup);
     free(e);
 }
+
+void centra_eval_paired(const double *a, const double *b, size_t count, double *difference, double *ci95)
+{
+    const struct interval i = interval_of_difference(a, b, count, 0.95);
+    *difference = i.mean;
+    *ci95 = i.half;
+}

@@ -1,233 +1,236 @@
-/* demo.c - centra demo: a small generated episode, scored with two heads, with its centralities as maps.
+/* demo.c - centra demo: the whole story on built-in pictures, in minutes.
  *
- * demo_episode.c makes the episode, demo_map.c draws; this file scores and says in words what there is to see. */
+ * A Conv-4 is trained twice on the synthetic set, with proto, which averages a picture's features, and with mcl-katz, which
+ * compares them one by one. Both are tested on classes that they have never seen, four heads on the same episodes. */
 #include "app/demo.h"
+#include "app/eval.h"
 #include "app/library.h"
+#include "app/progress.h"
+#include "app/recipes.h"
 #include "app/table.h"
 #include "app/terminal.h"
 #include "base/json.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-struct demo {
-    bool ascii;
+static const char *const run_heads[DEMO_RUNS] = {"proto", "mcl-katz"};
+/* Heads that each network is tested with; the first of all is what the others are compared with. */
+static const centra_eval_head tested[DEMO_RUNS][3] = {
+    {{.name = "proto"}}, {{.name = "unidirectional"}, {.name = "mcl"}, {.name = "mcl-katz"}}};
+static const size_t tested_count[DEMO_RUNS] = {1, 3};
+
+/* Training */
+
+struct training {
+    struct progress line;
+    struct demo_run *run;
 };
 
-enum { MUTUAL, ONE_WAY, HEADS };
-static const char *const head_names[HEADS] = {[MUTUAL] = "mcl-katz", [ONE_WAY] = "unidirectional"};
-
-struct story {
-    struct demo_episode episode;
-    struct demo_result result[HEADS];
-};
-
-static size_t best_of(const struct demo_result *r, size_t query)
+static int on_step(void *context, const centra_train_progress *p)
 {
-    size_t best = 0;
-    for (size_t k = 1; k < DEMO_WAY; k++)
-        if (r->scores[query][k] > r->scores[query][best]) best = k;
-    return best;
+    struct training *t = context;
+    struct demo_run *r = t->run;
+    if (p->phase == CENTRA_TRAIN_EPOCH && r->epochs < r->room) {
+        r->loss[r->epochs] = (struct chart_point){(double)p->epoch, p->loss, 0, false};
+        r->validation[r->epochs] = (struct chart_point){(double)p->epoch, p->validated ? p->validation : NAN,
+                                                        p->validation_ci95, p->best != 0};
+        r->epochs++;
+        r->seconds = p->seconds;
+    }
+    return progress_of_training(&t->line, p);
 }
 
-static size_t right_answers(const struct story *s, size_t head)
-{
-    size_t right = 0;
-    for (size_t i = 0; i < DEMO_QUERIES; i++)
-        right += (int64_t)best_of(&s->result[head], i) == s->episode.query_labels[i];
-    return right;
-}
+static void on_warning(void *context, const char *line) { progress_warning(&((struct training *)context)->line, line); }
 
-static status score_with(centra_session *session, const struct demo_episode *e, const char *name,
-                         struct demo_result *out)
+static status train(struct demo *d, struct demo_run *r, const char *recipe)
 {
-    const centra_episode episode = {
-        .precision = CENTRA_F32,
-        .channels = DEMO_CHANNELS,
-        .support_count = DEMO_WAY,
-        .support_locations = DEMO_CELLS,
-        .support = e->support,
-        .support_labels = e->support_labels,
-        .query_count = DEMO_QUERIES,
-        .query_locations = DEMO_CELLS,
-        .query = e->query,
-        .query_labels = e->query_labels,
-    };
-    const centra_result result = {
-        .scores = out->scores, .loss = &out->loss, .centrality_support = out->support, .centrality_query = out->query};
-    centra_head *head = NULL;
-    status st = library(centra_head_new(session, name, NULL, 0, &head));
-    out->head = name;
-    if (st == OK) st = library(centra_head_score(head, &episode, &result));
-    centra_head_free(head);
+    const struct demo_settings *s = d->call->settings;
+    struct training t = {progress_begin(d->call), r};
+    centra_train_result result;
+    char head[64], epochs[64], seed[64];
+    snprintf(head, sizeof head, "head.name=%s", r->head);
+    snprintf(epochs, sizeof epochs, "train.epochs=%jd", (intmax_t)s->epochs);
+    snprintf(seed, sizeof seed, "train.seed=%jd", (intmax_t)d->call->common.seed);
+    const char *const overrides[] = {head, epochs, seed};
+    const centra_train_options o = {.recipe = recipe,
+                                    .stage = "episodic",
+                                    .overrides = overrides,
+                                    .override_count = 3,
+                                    .data = text_string(&d->data),
+                                    .out = text_string(&r->folder),
+                                    .force = 1,
+                                    .progress = on_step,
+                                    .warning = on_warning,
+                                    .context = &t};
+    progress_say(&t.line, "training a Conv-4 with %s", r->head);
+    const status st = library(centra_train(d->session, &o, &result));
+    progress_wipe(&t.line);
+    interrupt_release(); /* ends with 130 after Ctrl-C */
     return st;
 }
 
-static void add_predictions(text *to, const struct story *s)
+static status run_begin(struct demo *d, struct demo_run *r, const char *head)
 {
-    struct table table = {.align = "rrrrrr"};
-    table_cell(&table, "query");
-    table_cell(&table, "true");
-    for (size_t h = 0; h < HEADS; h++) {
-        table_cell(&table, "%s", head_names[h]);
-        table_cell(&table, "probability");
-    }
-    for (size_t i = 0; i < DEMO_QUERIES; i++) {
-        table_cell(&table, "%zu", i);
-        table_cell(&table, "%lld", (long long)s->episode.query_labels[i]);
-        for (size_t h = 0; h < HEADS; h++) {
-            size_t best = best_of(&s->result[h], i);
-            table_cell(&table, "%zu", best);
-            table_cell(&table, "%.3f", (double)s->result[h].scores[i][best]);
+    const struct demo_settings *s = d->call->settings;
+    r->head = head;
+    r->room = (size_t)s->epochs;
+    r->loss = calloc(r->room, sizeof *r->loss);
+    r->validation = calloc(r->room, sizeof *r->validation);
+    text_addf(&r->folder, "%s/%s", s->out, head);
+    if (r->loss && r->validation && text_status(&r->folder) == OK) return OK;
+    return fail(ST_MEMORY, "no memory for the demonstration");
+}
+
+/* Testing */
+
+static status test(struct demo *d, size_t run)
+{
+    const struct demo_settings *s = d->call->settings;
+    struct progress line = progress_begin(d->call);
+    const centra_eval_options o = {.weights = text_string(&d->run[run].folder),
+                                   .heads = tested[run],
+                                   .head_count = tested_count[run],
+                                   .data = text_string(&d->data),
+                                   .split = "test",
+                                   .way = DEMO_WAY,
+                                   .shot = DEMO_SHOT,
+                                   .query = DEMO_QUERY,
+                                   .episodes = (size_t)s->episodes,
+                                   .seed = (uint64_t)d->call->common.seed,
+                                   .warn = progress_warning,
+                                   .progress = progress_of_evaluation,
+                                   .context = &line};
+    const status st = library(centra_eval_run(d->session, &o, &d->run[run].eval));
+    progress_wipe(&line);
+    return st;
+}
+
+/* Both networks play the same episodes, so differences are taken episode by episode. */
+static status compare(struct demo *d)
+{
+    const struct demo_settings *s = d->call->settings;
+    size_t n = 0;
+    centra_eval_row first = {0}, row;
+    for (size_t i = 0; i < DEMO_RUNS; i++)
+        for (size_t h = 0; h < tested_count[i]; h++, n++) {
+            struct demo_row *r = &d->row[n];
+            const status st = library(centra_eval_head_row(d->run[i].eval, h, &row));
+            if (st != OK) return st;
+            if (n == 0) first = row;
+            *r = (struct demo_row){.run = &d->run[i], .head = h};
+            centra_eval_paired(row.episodes, first.episodes, (size_t)s->episodes, &r->difference, &r->difference_ci95);
         }
+    return OK;
+}
+
+/* Showing */
+
+static void add_table(const struct demo *d, text *to)
+{
+    struct table t = {.align = "llrr"};
+    table_cell(&t, "head");
+    table_cell(&t, "network trained with");
+    table_cell(&t, "accuracy");
+    table_cell(&t, "against proto");
+    for (size_t i = 0; i < DEMO_ROWS; i++) {
+        const struct demo_row *r = &d->row[i];
+        centra_eval_row row;
+        if (centra_eval_head_row(r->run->eval, r->head, &row) != CENTRA_OK) continue;
+        table_cell(&t, "%s", row.head);
+        table_cell(&t, "%s", r->run->head);
+        table_cell(&t, "%.2f +- %.2f", row.accuracy, row.ci95);
+        if (i == 0) table_cell(&t, "-");
+        else table_cell(&t, "%+.2f +- %.2f", r->difference, r->difference_ci95);
     }
-    table_cell(&table, "right");
-    table_cell(&table, "%s", "");
-    for (size_t h = 0; h < HEADS; h++) {
-        table_cell(&table, "%zu of %d", right_answers(s, h), DEMO_QUERIES);
-        table_cell(&table, "%s", "");
-    }
-    table_write(&table, 2, to);
+    table_write(&t, 2, to);
 }
 
-static double mean_of_true(const struct story *s, size_t head)
+static status show_words(const struct demo *d)
 {
-    double sum = 0;
-    for (size_t i = 0; i < DEMO_QUERIES; i++) sum += (double)s->result[head].scores[i][s->episode.query_labels[i]];
-    return sum / DEMO_QUERIES;
-}
-
-/* The query that the mutual head is surest about. */
-static size_t surest(const struct story *s)
-{
-    const struct demo_result *r = &s->result[MUTUAL];
-    size_t found = 0;
-    for (size_t i = 1; i < DEMO_QUERIES; i++)
-        if (r->scores[i][best_of(r, i)] > r->scores[found][best_of(r, found)]) found = i;
-    return found;
-}
-
-static void add_maps(text *to, const struct story *s, bool unicode)
-{
-    const struct demo_result *r = &s->result[MUTUAL];
-    size_t i = surest(s), best = best_of(r, i);
-    text_addf(to,
-              "\nWhere %s looks, for the query it is surest about; the frame is where the pattern really is:\n\n"
-              "  %-31s%s %zu\n",
-              r->head, "query", "support picture of class", best);
-    demo_maps(to, r->query[i], s->episode.query_place[i], r->support[i][best], s->episode.support_place[best], unicode);
-    text_addf(to,
-              "\nThe pattern covers %.0f %% of each map and holds %.0f %% of the query's centrality and %.0f %% of "
-              "the\nsupport picture's: ",
-              100.0 * DEMO_PATTERN * DEMO_PATTERN / DEMO_CELLS,
-              100 * demo_share(r->query[i], s->episode.query_place[i]),
-              100 * demo_share(r->support[i][best], s->episode.support_place[best]));
-    text_add(to, "its locations find each other in both directions, while clutter\n"
-                 "finds nothing that would find it back. Nobody said where the pattern is.\n");
-}
-
-static status report_words(const struct call *c, const struct story *s)
-{
-    const struct demo *settings = c->settings;
+    const struct demo_settings *s = d->call->settings;
     text t = {0};
-    text_addf(
-        &t,
-        "%d classes, each a pattern of %dx%d local features that lies somewhere among the clutter of an %dx%d map;\n"
-        "one picture of each class is known, %d pictures are to be classified (seed %lld):\n\n",
-        DEMO_WAY, DEMO_PATTERN, DEMO_PATTERN, DEMO_SIDE, DEMO_SIDE, DEMO_QUERIES, (long long)c->common.seed);
-    add_predictions(&t, s);
-    text_addf(&t, "\nOn average %s gives the true class %.3f and %s, which goes one way only, %.3f; chance is %.3f.\n",
-              head_names[MUTUAL], mean_of_true(s, MUTUAL), head_names[ONE_WAY], mean_of_true(s, ONE_WAY),
-              1.0 / DEMO_WAY);
-    add_maps(&t, s, !settings->ascii && terminal_unicode());
+    text_addf(&t,
+              "%jd episodes on classes that no network has seen: %d classes, %d known picture of each, %d to be told\n"
+              "apart; chance is %d %%. Accuracies in percent, with 95 %% intervals:\n\n",
+              (intmax_t)s->episodes, DEMO_WAY, DEMO_SHOT, DEMO_QUERY, 100 / DEMO_WAY);
+    add_table(d, &t);
+    text_addf(&t, "\n%s/report.html shows the curves, sample episodes and where the mutual head looks.\n", s->out);
     return put(&t);
 }
 
-static void json_number(struct json_writer *w, const char *key, int64_t value)
+static status show_json(const struct demo *d)
 {
-    json_key(w, key);
-    json_int(w, value);
-}
-
-static void json_predictions(struct json_writer *w, const struct story *s, size_t head)
-{
-    const struct demo_result *r = &s->result[head];
-    json_key(w, "predictions");
-    json_array(w);
-    for (size_t i = 0; i < DEMO_QUERIES; i++) {
-        size_t best = best_of(r, i);
-        json_object(w);
-        json_number(w, "query", (int64_t)i);
-        json_number(w, "true", s->episode.query_labels[i]);
-        json_number(w, "label", (int64_t)best);
-        json_key(w, "probability");
-        json_real(w, (double)r->scores[i][best]);
-        json_key(w, "pattern_share_query");
-        json_real(w, demo_share(r->query[i], s->episode.query_place[i]));
-        json_key(w, "pattern_share_support");
-        json_real(w, demo_share(r->support[i][best], s->episode.support_place[best]));
-        json_object_end(w);
-    }
-    json_array_end(w);
-}
-
-static status report_json(const struct call *c, const struct story *s)
-{
-    text t = {0};
     struct json_writer w;
-    json_begin(&w, &t, false);
+    text t = {0};
+    json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t h = 0; h < HEADS; h++) {
-        json_object(&w);
-        json_key(&w, "head");
-        json_string(&w, head_names[h]);
-        json_number(&w, "way", DEMO_WAY);
-        json_number(&w, "shot", 1);
-        json_number(&w, "query", DEMO_EACH);
-        json_number(&w, "seed", c->common.seed);
-        json_key(&w, "accuracy");
-        json_real(&w, 100.0 * (double)right_answers(s, h) / DEMO_QUERIES);
-        json_key(&w, "loss");
-        json_real(&w, s->result[h].loss);
-        json_predictions(&w, s, h);
-        json_object_end(&w);
+    for (size_t i = 0; i < DEMO_ROWS; i++) {
+        const struct eval_paired paired = {run_heads[0], d->row[i].difference, d->row[i].difference_ci95};
+        eval_json_row(&w, d->session, d->row[i].run->eval, d->row[i].head, i ? &paired : NULL);
     }
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);
 }
 
+static void demo_free(struct demo *d)
+{
+    for (size_t i = 0; i < DEMO_RUNS; i++) {
+        centra_eval_free(d->run[i].eval);
+        free(d->run[i].loss);
+        free(d->run[i].validation);
+        text_free(&d->run[i].folder);
+    }
+    text_free(&d->data);
+    centra_session_close(d->session);
+}
+
 static status demo_run(const struct call *c)
 {
-    centra_session *session = NULL;
-    struct story *s = calloc(1, sizeof *s);
-    status st = s ? OK : fail(ST_MEMORY, "no memory for the demonstration");
-    if (st != OK) return st;
-    TRY(session_open(c, &session));
-    demo_episode_make((uint64_t)c->common.seed, &s->episode);
-    for (size_t h = 0; h < HEADS; h++) TRY(score_with(session, &s->episode, head_names[h], &s->result[h]));
-    TRY(c->common.json ? report_json(c, s) : report_words(c, s));
+    const struct demo_settings *s = c->settings;
+    struct demo d = {.call = c};
+    text recipe = {0}, page = {0};
+    status st = OK;
+    TRY(recipe_path("demo-conv4", &recipe));
+    TRY(session_open(c, &d.session));
+    text_addf(&d.data, "synth:%jd", (intmax_t)c->common.seed);
+    text_addf(&page, "%s/report.html", s->out);
+    for (size_t i = 0; i < DEMO_RUNS; i++) TRY(run_begin(&d, &d.run[i], run_heads[i]));
+    for (size_t i = 0; i < DEMO_RUNS; i++) TRY(train(&d, &d.run[i], text_string(&recipe)));
+    for (size_t i = 0; i < DEMO_RUNS; i++) TRY(test(&d, i));
+    TRY(compare(&d));
+    TRY(demo_report(&d, text_string(&page)));
+    TRY(c->common.json ? show_json(&d) : show_words(&d));
 done:
-    centra_session_close(session);
-    free(s);
+    demo_free(&d);
+    text_free(&recipe);
+    text_free(&page);
     return st;
 }
 
-static const struct option demo_options[] = {OPT_FLAG(struct demo, ascii, "ascii", "draw with plain ASCII characters"),
-                                             OPT_END};
+static const struct option demo_options[] = {
+    OPT_FILE(struct demo_settings, out, "out", "centra-demo", "the folder for both runs and report.html; replaced"),
+    OPT_INT(struct demo_settings, episodes, "episodes", 2000, 2, 1000000, "episodes to test on"),
+    OPT_INT(struct demo_settings, epochs, "epochs", 12, 1, 1000, "epochs to train for, each about five seconds"),
+    OPT_END};
 
 static const char *const demo_details[] = {
-    "Makes a small episode: every class is a pattern of local features, every picture hides one pattern in clutter. "
-    "Scores "
-    "it with mutual centralized learning and with the one-way average that it improves on, and draws where the mutual "
-    "head looks.",
+    "Makes pictures in which a class is a small pattern among clutter, trains a Conv-4 on them with proto, which "
+    "averages "
+    "a picture's features, and with mcl-katz, which compares them one by one in both directions, and tests both on "
+    "classes that they have not seen.",
+    "Everything follows from --seed. With --json the result is an array with one object a head, like that of centra "
+    "eval.",
     NULL};
 
 const struct command demo_command = {
     .name = "demo",
-    .title = "shows what it is about on a small generated episode",
+    .title = "shows what it is about: trains and compares heads on built-in pictures",
     .options = demo_options,
-    .settings_bytes = sizeof(struct demo),
+    .settings_bytes = sizeof(struct demo_settings),
     .details = demo_details,
     .run = demo_run,
-    .examples = {{"centra demo", "predictions and maps in the terminal"},
-                 {"centra demo --seed 7 --json", "another episode, as JSON"}},
+    .examples = {{"centra demo", "trains twice, compares four heads, writes a page"},
+                 {"centra demo --seed 7 --json", "other pictures, the result as JSON"}},
 };

@@ -1,45 +1,42 @@
-/* demo.h - what the files of centra demo share: the generated episode and what a head made of it. */
+/* demo.h - what the files of centra demo share: two trained networks, four heads on the same episodes, and the page. */
 #ifndef APP_DEMO_H
 #define APP_DEMO_H
 #include "app/command.h"
+#include "base/chart.h"
 
-enum {
-    DEMO_WAY = 5,
-    DEMO_EACH = 2, /* queries of each class */
-    DEMO_QUERIES = DEMO_WAY * DEMO_EACH,
-    DEMO_CHANNELS = 64,
-    DEMO_SIDE = 8,
-    DEMO_CELLS = DEMO_SIDE * DEMO_SIDE,
-    DEMO_PATTERN = 3 /* side of the pattern */
+enum { DEMO_RUNS = 2, DEMO_ROWS = 4, DEMO_WAY = 5, DEMO_SHOT = 1, DEMO_QUERY = 15 };
+
+struct demo_settings {
+    const char *out;
+    int64_t episodes, epochs;
 };
 
-struct place {
-    size_t row, column; /* of the pattern's upper left cell */
-};
-
-/* One support picture a class, class by class; queries class by class. */
-struct demo_episode {
-    float support[DEMO_WAY][DEMO_CHANNELS][DEMO_CELLS];
-    float query[DEMO_QUERIES][DEMO_CHANNELS][DEMO_CELLS];
-    int64_t support_labels[DEMO_WAY], query_labels[DEMO_QUERIES];
-    struct place support_place[DEMO_WAY], query_place[DEMO_QUERIES];
-};
-
-struct demo_result {
+/* One training: the curves are kept as it goes. */
+struct demo_run {
     const char *head;
-    float scores[DEMO_QUERIES][DEMO_WAY];
-    float support[DEMO_QUERIES][DEMO_WAY][DEMO_CELLS]; /* centralities */
-    float query[DEMO_QUERIES][DEMO_CELLS];
-    double loss;
+    text folder;
+    struct chart_point *loss, *validation; /* owned */
+    size_t epochs, room;
+    double seconds;
+    centra_eval *eval; /* of the heads that this network serves */
 };
 
-/* demo_episode.c */
-void demo_episode_make(uint64_t seed, struct demo_episode *out);
-bool demo_inside(struct place p, size_t cell);
+struct demo_row {
+    const struct demo_run *run;
+    size_t head;                        /* in the run's evaluation */
+    double difference, difference_ci95; /* to the first row, episode by episode */
+};
 
-/* demo_map.c: a query's map beside a support picture's, the patterns framed. */
-void demo_maps(text *to, const float *query, struct place query_place, const float *support, struct place support_place,
-               bool unicode);
-/* The part of a map's centrality that lies on its pattern. */
-double demo_share(const float *map, struct place p);
+struct demo {
+    const struct call *call;
+    centra_session *session;
+    text data; /* "synth:1" */
+    struct demo_run run[DEMO_RUNS];
+    struct demo_row row[DEMO_ROWS];
+};
+
+/* demo_report.c: report.html in the demo's folder. */
+status demo_report(const struct demo *d, const char *path);
+/* demo_views.c: sample episodes with what the mutual head looked at, as part of the page. */
+status demo_views(const struct demo *d, text *page);
 #endif

@@ -1,52 +1,13 @@
 /* eval.c - centra eval: heads on the same few-shot episodes of a data set. */
 #include "app/eval.h"
 #include "app/library.h"
+#include "app/progress.h"
 #include "app/terminal.h"
-#include "base/clock.h"
-#include <stdio.h>
-#include <unistd.h>
-
-/* Standard error while the evaluation runs: warnings on lines of their own, progress on one that is written over. */
-struct watch {
-    bool quiet, terminal;
-    size_t shown; /* columns of the progress line */
-    uint64_t last;
-};
-
-static void wipe(struct watch *w)
-{
-    if (w->shown) fprintf(stderr, "\r%*s\r", (int)w->shown, "");
-    w->shown = 0;
-}
-
-static void warn(void *context, const char *line)
-{
-    struct watch *w = context;
-    if (w->quiet) return;
-    wipe(w);
-    fprintf(stderr, "centra eval: %s\n", line);
-}
-
-static int progress(void *context, centra_eval_phase phase, size_t done, size_t of)
-{
-    enum { EVERY_NS = 100000000 };
-    struct watch *w = context;
-    const uint64_t now = clock_ns();
-    if (w->quiet || !w->terminal || (done < of && now - w->last < EVERY_NS)) return 1;
-    w->last = now;
-    wipe(w);
-    if (done == of) return 1;
-    const int n = fprintf(stderr, "%zu of %zu %s", done, of,
-                          phase == CENTRA_EVAL_ENCODING ? "pictures encoded" : "episodes played");
-    if (n > 0) w->shown = (size_t)n;
-    fflush(stderr);
-    return 1;
-}
 
 static status eval_run(const struct call *c)
 {
     const struct eval *s = c->settings;
-    struct watch watch = {.quiet = c->common.quiet, .terminal = isatty(STDERR_FILENO)};
+    struct progress progress = progress_begin(c);
     struct head_list heads = {0};
     centra_session *session = NULL;
     centra_eval *e = NULL;
@@ -72,12 +33,12 @@ static status eval_run(const struct call *c)
                                    .shuffle_labels = s->shuffle_labels,
                                    .save_episodes = s->save_episodes,
                                    .episodes_from = s->episodes_from,
-                                   .warn = warn,
-                                   .progress = progress,
-                                   .context = &watch};
+                                   .warn = progress_warning,
+                                   .progress = progress_of_evaluation,
+                                   .context = &progress};
     TRY(session_open(c, &session));
     st = library(centra_eval_run(session, &o, &e));
-    wipe(&watch);
+    progress_wipe(&progress);
     if (st == OK) st = c->common.json ? eval_json(c, session, e) : eval_table(c, e);
 done:
     centra_eval_free(e);

@@ -2,6 +2,7 @@
 #ifndef APP_EVAL_H
 #define APP_EVAL_H
 #include "app/command.h"
+#include "base/json.h"
 
 struct eval {
     const char *weights, *backbone, *data, *images, *split, *head, *save_episodes, *episodes_from;
@@ -21,5 +22,12 @@ void head_list_free(struct head_list *l);
 
 /* eval_report.c */
 status eval_table(const struct call *c, const centra_eval *e);
+/* One head's object; paired NULL: there is nothing to compare it with. */
+struct eval_paired {
+    const char *against;
+    double difference, ci95;
+};
+void eval_json_row(struct json_writer *w, const centra_session *session, const centra_eval *e, size_t head,
+                   const struct eval_paired *paired);
 status eval_json(const struct call *c, const centra_session *session, const centra_eval *e);
 #endif

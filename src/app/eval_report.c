@@ -125,46 +125,48 @@ static void json_classes(struct json_writer *w, const centra_eval *e, size_t hea
     json_object_end(w);
 }
 
-static void json_paired(struct json_writer *w, const char *against, const centra_eval_row *r, size_t head)
+static void json_paired(struct json_writer *w, const struct eval_paired *p)
 {
     json_key(w, "paired");
-    if (head == 0) {
+    if (!p) {
         json_null(w);
         return;
     }
     json_object(w);
-    key_text(w, "against", against);
-    key_real(w, "difference", r->difference);
-    key_real(w, "ci95", r->difference_ci95);
+    key_text(w, "against", p->against);
+    key_real(w, "difference", p->difference);
+    key_real(w, "ci95", p->ci95);
     json_object_end(w);
 }
 
-static void json_row(struct json_writer *w, const centra_session *session, const centra_eval *e,
-                     const centra_eval_summary *s, size_t head)
+void eval_json_row(struct json_writer *w, const centra_session *session, const centra_eval *e, size_t head,
+                   const struct eval_paired *paired)
 {
-    centra_eval_row r, first;
-    if (centra_eval_head_row(e, head, &r) != CENTRA_OK || centra_eval_head_row(e, 0, &first) != CENTRA_OK) return;
+    centra_eval_summary s;
+    centra_eval_row r;
+    centra_eval_summarise(e, &s);
+    if (centra_eval_head_row(e, head, &r) != CENTRA_OK) return;
     json_object(w);
     key_text(w, "head", r.head);
     json_options(w, e, head);
-    key_text(w, "backbone", s->backbone);
-    key_text(w, "weights", s->weights);
-    key_text(w, "data", s->data);
-    key_text(w, "split", s->split);
-    key_int(w, "way", s->way);
-    key_int(w, "shot", s->shot);
-    key_int(w, "query", s->query);
-    key_int(w, "episodes", s->episodes);
-    key_int(w, "seed", s->seed);
+    key_text(w, "backbone", s.backbone);
+    key_text(w, "weights", s.weights);
+    key_text(w, "data", s.data);
+    key_text(w, "split", s.split);
+    key_int(w, "way", s.way);
+    key_int(w, "shot", s.shot);
+    key_int(w, "query", s.query);
+    key_int(w, "episodes", s.episodes);
+    key_int(w, "seed", s.seed);
     key_real(w, "accuracy", r.accuracy);
     key_real(w, "ci95", r.ci95);
-    json_classes(w, e, head, s->classes);
-    json_paired(w, first.head, &r, head);
-    key_real(w, "encode_seconds", s->encode_seconds);
+    json_classes(w, e, head, s.classes);
+    json_paired(w, paired);
+    key_real(w, "encode_seconds", s.encode_seconds);
     key_real(w, "head_seconds", r.seconds);
     key_text(w, "device", centra_session_device(session));
     key_int(w, "threads", centra_session_threads(session));
-    key_text(w, "data_fingerprint", s->data_fingerprint);
+    key_text(w, "data_fingerprint", s.data_fingerprint);
     key_text(w, "version", centra_version());
     json_object_end(w);
 }
@@ -172,13 +174,16 @@ static void json_row(struct json_writer *w, const centra_session *session, const
 status eval_json(const struct call *c, const centra_session *session, const centra_eval *e)
 {
     struct json_writer w;
-    centra_eval_summary s;
+    centra_eval_row r, first;
     text t = {0};
     (void)c;
-    centra_eval_summarise(e, &s);
     json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t h = 0; h < s.heads; h++) json_row(&w, session, e, &s, h);
+    for (size_t h = 0; centra_eval_head_row(e, h, &r) == CENTRA_OK; h++) {
+        if (h == 0) first = r;
+        const struct eval_paired paired = {first.head, r.difference, r.difference_ci95};
+        eval_json_row(&w, session, e, h, h ? &paired : NULL);
+    }
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);

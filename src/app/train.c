@@ -1,92 +1,16 @@
 /* train.c - centra train and centra pretrain: a recipe to a trained model, with progress on the way. */
 #include "app/library.h"
+#include "app/progress.h"
 #include "app/recipes.h"
 #include "app/terminal.h"
-#include "base/clock.h"
 #include "base/json.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct train {
     const char *data, *images, *out, *set;
     bool resume, force, tensorboard, strict;
 };
-
-/* Progress */
-
-struct watch {
-    const struct call *call;
-    bool terminal; /* standard error shows a line that changes */
-    size_t shown;  /* columns of that line */
-    uint64_t last; /* when it was written */
-};
-
-static void clear_line(struct watch *w)
-{
-    if (w->shown) fprintf(stderr, "\r%*s\r", (int)w->shown, "");
-    w->shown = 0;
-}
-
-static void add_time(text *to, double seconds)
-{
-    const unsigned long s = isfinite(seconds) && seconds < 1e9 ? (unsigned long)(seconds + 0.5) : 0;
-    if (!isfinite(seconds)) return;
-    if (s >= 3600) text_addf(to, ", %lu h %02lu min left", s / 3600, s / 60 % 60);
-    else if (s >= 60) text_addf(to, ", %lu min %02lu s left", s / 60, s % 60);
-    else text_addf(to, ", %lu s left", s);
-}
-
-static void show_line(struct watch *w, const centra_train_progress *p)
-{
-    enum { NANOSECONDS = 100000000 }; /* between two lines */
-    const uint64_t now = clock_ns();
-    text t = {0};
-    if (!w->terminal || (w->last && now - w->last < NANOSECONDS)) return;
-    w->last = now;
-    text_addf(&t, "epoch %ju of %ju", (uintmax_t)p->epoch + 1, (uintmax_t)p->epochs);
-    if (p->phase == CENTRA_TRAIN_VALIDATION) {
-        text_addf(&t, ", validating %zu of %zu", p->done, p->of);
-    } else {
-        text_addf(&t, ", step %ju of %ju, loss %.3f, accuracy %.1f %%, %.0f pictures/s", (uintmax_t)p->step,
-                  (uintmax_t)p->steps, p->loss, 100 * p->accuracy, p->pictures_per_second);
-        add_time(&t, p->seconds_left);
-    }
-    clear_line(w);
-    fputs(text_string(&t), stderr);
-    w->shown = t.length;
-    text_free(&t);
-}
-
-static void show_epoch(struct watch *w, const centra_train_progress *p)
-{
-    clear_line(w);
-    fprintf(stderr, "epoch %ju of %ju: loss %.4f, accuracy %.2f %%, rate %g", (uintmax_t)p->epoch, (uintmax_t)p->epochs,
-            p->loss, 100 * p->accuracy, p->rate);
-    if (p->validated)
-        fprintf(stderr, ", validation %.2f +- %.2f %%%s", 100 * p->validation, 100 * p->validation_ci95,
-                p->best ? " (best)" : "");
-    fprintf(stderr, ", %.0f s\n", p->seconds);
-}
-
-static int on_progress(void *context, const centra_train_progress *p)
-{
-    struct watch *w = context;
-    interrupt_hold(); /* from the first step on Ctrl-C saves before it ends the program */
-    if (w->call->common.quiet) return interrupt_pending();
-    if (p->phase == CENTRA_TRAIN_EPOCH) show_epoch(w, p);
-    else show_line(w, p);
-    return interrupt_pending();
-}
-
-static void on_warning(void *context, const char *line)
-{
-    struct watch *w = context;
-    if (!w->call->common.quiet) fprintf(stderr, "%swarning: %s\n", w->shown ? "\n" : "", line);
-}
-
-/* Running */
 
 static status show_result(const struct call *c, const centra_train_result *r)
 {
@@ -165,7 +89,7 @@ static status run(const struct call *c, const char *stage)
     centra_train_result result = {0};
     text recipe = {0};
     struct overrides overrides = {0};
-    struct watch watch = {.call = c, .terminal = isatty(STDERR_FILENO) != 0};
+    struct progress progress = progress_begin(c);
     if (!c->argument_count && !s->resume)
         return fail(ST_USAGE, "a recipe is missing: centra %s RECIPE; centra list recipes shows those there are",
                     c->command->name);
@@ -183,16 +107,16 @@ static status run(const struct call *c, const char *stage)
                                     .force = s->force,
                                     .tensorboard = s->tensorboard,
                                     .strict = s->strict,
-                                    .progress = on_progress,
-                                    .warning = on_warning,
-                                    .context = &watch};
+                                    .progress = progress_of_training,
+                                    .warning = progress_warning,
+                                    .context = &progress};
     st = library(centra_train(session, &o, &result));
-    clear_line(&watch);
+    progress_wipe(&progress);
     if (st != OK) goto done;
     if (!result.stopped) st = show_result(c, &result);
-    else if (!c->common.quiet)
-        fprintf(stderr, "stopped in epoch %ju and saved; centra %s --resume --out %s goes on\n",
-                (uintmax_t)result.epochs + 1, c->command->name, s->out);
+    else
+        progress_say(&progress, "stopped in epoch %ju and saved; centra %s --resume --out %s goes on",
+                     (uintmax_t)result.epochs + 1, c->command->name, s->out);
 done:
     centra_session_close(session);
     overrides_free(&overrides);

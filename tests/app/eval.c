@@ -18,8 +18,8 @@ TEST(eval_shows_accuracy_interval_difference_and_classes)
         "conv4 on set (test): 4 classes, 26 pictures\n30 episodes, 3-way 1-shot, 4 queries of each class\n\nhead", 95));
     EXPECT(strstr(r.out, "\nmcl-katz ") && strstr(r.out, "\nunidirectional ") && strstr(r.out, " +- "));
     EXPECT(strstr(r.out, "\nc3 ") && !strstr(r.out, "\nc4 "));
-    EXPECT_TEXT(r.err, "centra eval: there are no weights: conv4 starts from random ones\n"
-                       "centra eval: 1 of 5 classes have fewer than 5 pictures and are left out\n");
+    EXPECT_TEXT(r.err, "centra eval: warning: there are no weights: conv4 starts from random ones\n"
+                       "centra eval: warning: 1 of 5 classes have fewer than 5 pictures and are left out\n");
     ran_free(&r);
     r = program_run("", WORDS(SMALL, "--episodes", "1", "--head", "mcl-katz", "--quiet"));
     EXPECT_INT(r.status, 0);

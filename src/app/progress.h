@@ -1,0 +1,28 @@
+/* progress.h - one line on standard error that changes while long work runs; on a terminal only, and not with --quiet. */
+#ifndef APP_PROGRESS_H
+#define APP_PROGRESS_H
+#include "app/command.h"
+
+struct progress {
+    const char *command; /* stands before lines that stay */
+    bool quiet, terminal;
+    size_t shown;  /* columns of the changing line */
+    uint64_t last; /* when it was written */
+};
+
+struct progress progress_begin(const struct call *c);
+/* Whether it is time for a new line: ten times a second, where anybody sees it. */
+bool progress_due(struct progress *p);
+/* Shows the text in place of the last one, and frees it. */
+void progress_show(struct progress *p, text *line);
+void progress_wipe(struct progress *p);
+/* A line that stays, unless --quiet. */
+void progress_say(struct progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* ", 3 min 20 s left"; nothing for what is not finite. */
+void progress_add_left(text *to, double seconds);
+
+/* Callbacks of the library whose context is a struct progress. Ctrl-C makes training save before it ends; warnings stay. */
+int progress_of_training(void *context, const centra_train_progress *p);
+int progress_of_evaluation(void *context, centra_eval_phase phase, size_t done, size_t of);
+void progress_warning(void *context, const char *line);
+#endif
