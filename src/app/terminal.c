@@ -75,3 +75,17 @@ void interrupt_release(void)
     held = 0;
     if (interrupted) _exit(EXIT_INTERRUPTED);
 }
+
+bool interrupt_pending(void) { return interrupted; }
+
+void progress_line(const struct call *c, const char *words, size_t done, size_t all)
+{
+    if (c->common.quiet || !isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "\r%s %zu of %zu%s", words, done, all, done == all ? "\n" : "");
+    fflush(stderr);
+}
+
+void warning_line(const struct call *c, const char *line)
+{
+    if (!c->common.quiet) fprintf(stderr, "centra %s: warning: %s\n", c->command->name, line);
+}

@@ -20,4 +20,11 @@ void detail(const struct call *c, const char *format, ...) __attribute__((format
 void interrupt_watch(void);
 void interrupt_hold(void);
 void interrupt_release(void);
+bool interrupt_pending(void); /* Ctrl-C came since the hold: the work may stop early */
+
+/* "words done of all" on one line of standard error that is written over, when that is a terminal and --quiet is not given;
+ * ended by a call with done = all. */
+void progress_line(const struct call *c, const char *words, size_t done, size_t all);
+/* "centra data: warning: ..." on standard error, unless --quiet. */
+void warning_line(const struct call *c, const char *line);
 #endif

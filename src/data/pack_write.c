@@ -94,7 +94,8 @@ static status write_some(struct packing *p, pool *threads, const char *split, si
     }
     if (st == OK) st = text_status(&p->table);
     p->looked_at += count;
-    if (p->o->progress) p->o->progress(p->o->context, p->looked_at, p->all);
+    if (st == OK && p->o->progress && !p->o->progress(p->o->context, p->looked_at, p->all))
+        st = fail(ST_VALUE, "packing was stopped after %zu of %zu pictures", p->looked_at, p->all);
     return st;
 }
 
