@@ -400,6 +400,69 @@ typedef struct centra_train_result {
 CENTRA_API centra_status centra_train(centra_session *session, const centra_train_options *options,
                                       centra_train_result *result);
 
+/* Data sets: folders <split>/<class>/<picture> or of class folders, tars of such, lists `filename,label`, packs */
+
+/* Who hears of a long call; a NULL member, or no such struct, is nobody. */
+typedef struct centra_data_watch {
+    int (*progress)(void *context, size_t done, size_t all); /* anything but 0 stops the call, which then fails */
+    void (*warning)(void *context, const char *line);
+    void *context;
+} centra_data_watch;
+
+typedef struct centra_data_report centra_data_report;
+
+typedef struct centra_split_info {
+    const char *name; /* "train"; NULL: the set has no splits. Valid until the report is freed, as all pointers here */
+    size_t classes, pictures, unreadable;
+    size_t smallest, largest; /* pictures of a class */
+    char fingerprint[65];     /* SHA-256 over class names and pixels, whatever the kind of the set */
+} centra_split_info;
+
+typedef struct centra_size_info {
+    size_t width, height, pictures;
+} centra_size_info;
+
+typedef struct centra_twins_info { /* two pictures with the same pixels: "train/class/file" */
+    const char *first, *second;
+    int across; /* they are in different splits */
+} centra_twins_info;
+
+/* Decodes every picture once. `images` is the folder of a list's pictures (NULL: its own), `watch` may be NULL. */
+CENTRA_API centra_status centra_data_check(const char *path, const char *images, const centra_data_watch *watch,
+                                           centra_data_report **out);
+CENTRA_API void centra_data_report_free(centra_data_report *report);
+/* Each CENTRA_USAGE behind the last: the splits; the sizes, most frequent first; pictures that are the same. */
+CENTRA_API centra_status centra_data_split_at(const centra_data_report *report, size_t index, centra_split_info *out);
+CENTRA_API centra_status centra_data_size_at(const centra_data_report *report, size_t index, centra_size_info *out);
+CENTRA_API centra_status centra_data_twins_at(const centra_data_report *report, size_t index, centra_twins_info *out);
+/* A sentence about a picture that cannot be read; NULL behind the last. */
+CENTRA_API const char *centra_data_unreadable_at(const centra_data_report *report, size_t index);
+
+typedef struct centra_pack_options {
+    size_t side;        /* pictures become side x side, their shape not kept; 0: as they are */
+    int strict;         /* a picture that cannot be read is a failure, else it is left out with a warning */
+    const char *images; /* as above */
+} centra_pack_options;
+
+typedef struct centra_pack_result {
+    size_t splits, pictures, skipped;
+} centra_pack_result;
+
+/* Writes all splits, decoded, into one file that is opened faster than any other kind. `options`, `watch` and `out` may
+ * be NULL. */
+CENTRA_API centra_status centra_data_pack(const char *from, const char *to, const centra_pack_options *options,
+                                          const centra_data_watch *watch, centra_pack_result *out);
+
+typedef struct centra_split_result { /* of train, val, test */
+    size_t classes[3], pictures[3];
+    size_t left_over; /* classes in no split */
+} centra_split_result;
+
+/* Divides the classes of a folder of class folders by writing lists into it. `parts` are numbers of classes for train, val
+ * and test, or, all below 1, fractions. `watch` and `out` may be NULL. */
+CENTRA_API centra_status centra_data_split(const char *path, const double parts[3], uint64_t seed,
+                                           const centra_data_watch *watch, centra_split_result *out);
+
 /* Kernels: which variant each got */
 
 CENTRA_API size_t centra_kernel_count(void);

@@ -58,7 +58,7 @@ static status hash_all(struct checking *c)
         TRY(dataset_hashes(c->set[s], c->hash[s]));
         all += n;
     }
-    c->seen = malloc(all * sizeof *c->seen);
+    c->seen = malloc((all + 1) * sizeof *c->seen);
     if (!c->seen) return no_memory();
     for (size_t s = 0; s < c->splits; s++)
         for (size_t i = 0; i < dataset_count(c->set[s]); i++)

@@ -18,17 +18,7 @@ static status add_line(void *context, const char *filename, const char *label)
 /* context: the folder of the pictures, owned. */
 static status csv_bytes(const struct source *s, const struct item *i, struct source_bytes *out)
 {
-    const char *folder = s->context, *file = i->name + i->label_bytes + 1;
-    size_t n = strlen(folder), m = strlen(file);
-    char *path = malloc(n + m + 2);
-    if (!path) return fail(ST_MEMORY, "no memory to read '%s'", file);
-    memcpy(path, folder, n);
-    path[n] = '/';
-    memcpy(path + n + 1, file, m + 1);
-    status st = file_read(path, PICTURE_MOST_BYTES, &out->owned, &out->n);
-    if (st == OK) out->data = out->owned;
-    free(path);
-    return st;
+    return source_read_file(s->context, i->name + i->label_bytes + 1, out);
 }
 
 static void csv_close(struct source *s) { free(s->context); }

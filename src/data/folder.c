@@ -2,7 +2,6 @@
  *
  * Links are followed: sets are often put together from them. The walk never goes deeper than three levels, so a link
  * in a circle does no harm. */
-#include "base/file.h"
 #include "base/plain.h"
 #include "data/source.h"
 #include <dirent.h>
@@ -165,17 +164,7 @@ done:
 /* context: the folder above the classes, owned. */
 static status folder_bytes(const struct source *s, const struct item *i, struct source_bytes *out)
 {
-    const char *folder = s->context;
-    size_t n = strlen(folder), m = strlen(i->name);
-    char *path = malloc(n + m + 2);
-    if (!path) return fail(ST_MEMORY, "no memory to read '%s'", i->name);
-    memcpy(path, folder, n);
-    path[n] = '/';
-    memcpy(path + n + 1, i->name, m + 1);
-    status st = file_read(path, PICTURE_MOST_BYTES, &out->owned, &out->n);
-    if (st == OK) out->data = out->owned;
-    free(path);
-    return st;
+    return source_read_file(s->context, i->name, out);
 }
 
 static void folder_close(struct source *s) { free(s->context); }

@@ -94,7 +94,8 @@ static status write_some(struct packing *p, pool *threads, const char *split, si
     }
     if (st == OK) st = text_status(&p->table);
     p->looked_at += count;
-    if (p->o->progress) p->o->progress(p->o->context, p->looked_at, p->all);
+    if (st == OK && p->o->progress && !p->o->progress(p->o->context, p->looked_at, p->all))
+        st = fail(ST_VALUE, "packing was stopped after %zu of %zu pictures", p->looked_at, p->all);
     return st;
 }
 
@@ -110,13 +111,14 @@ static status write_split(struct packing *p, pool *threads, const char *split, c
 
 static void put_footer(struct packing *p)
 {
+    static const char end[8] = PACK_END_MAGIC;
     unsigned char footer[PACK_FOOTER_BYTES] = {0};
     pack_put(footer, p->at, 8);
     pack_put(footer + 8, p->table.length, 8);
     pack_put(footer + 16, pack_sum((const unsigned char *)text_string(&p->table), p->table.length), 8);
     pack_put(footer + 24, p->written, 8);
     pack_put(footer + 32, p->at + p->table.length + sizeof footer, 8);
-    memcpy(footer + PACK_END_MAGIC_AT, PACK_END_MAGIC, 8);
+    memcpy(footer + PACK_END_MAGIC_AT, end, sizeof end);
     file_put(&p->file, text_string(&p->table), p->table.length);
     file_put(&p->file, footer, sizeof footer);
 }

@@ -1,5 +1,7 @@
 /* source.c - the list that every reader fills. */
 #include "data/source.h"
+#include "base/file.h"
+#include "base/plain.h"
 #include "base/size.h"
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +79,8 @@ status item_add(struct item_list *l, const char *split, const char *label, const
     size_t label_bytes = strlen(label), file_bytes = strlen(file);
     void *taken;
     TRY(arena_take(l->memory, label_bytes + file_bytes + 2, 1, &taken));
-    char *name = taken;
-    memcpy(name, label, label_bytes);
-    name[label_bytes] = '/';
-    memcpy(name + label_bytes + 1, file, file_bytes + 1);
-    l->item[l->count++] = (struct item){name, label_bytes, at, bytes};
+    plain_snprintf(taken, label_bytes + file_bytes + 2, "%s/%s", label, file);
+    l->item[l->count++] = (struct item){taken, label_bytes, at, bytes};
 done:
     return st;
 }
@@ -130,10 +129,19 @@ status path_join(arena *memory, const char *a, const char *b, const char **out)
     void *taken;
     status st = arena_take(memory, n + m + 2, 1, &taken);
     if (st != OK) return st;
-    char *path = taken;
-    memcpy(path, a, n);
-    path[n] = '/';
-    memcpy(path + n + 1, b, m + 1);
-    *out = path;
+    plain_snprintf(taken, n + m + 2, "%.*s/%s", (int)n, a, b);
+    *out = taken;
     return OK;
+}
+
+status source_read_file(const char *folder, const char *file, struct source_bytes *out)
+{
+    const size_t n = strlen(folder) + strlen(file) + 2;
+    char *path = malloc(n);
+    if (!path) return fail(ST_MEMORY, "no memory to read '%s'", file);
+    plain_snprintf(path, n, "%s/%s", folder, file);
+    status st = file_read(path, PICTURE_MOST_BYTES, &out->owned, &out->n);
+    if (st == OK) out->data = out->owned;
+    free(path);
+    return st;
 }

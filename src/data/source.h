@@ -82,6 +82,8 @@ struct folder_entry {
     bool folder;
 };
 status folder_entries(const char *path, arena *memory, struct folder_entry **out, size_t *count);
+/* The file "folder/file", of at most PICTURE_MOST_BYTES. */
+status source_read_file(const char *folder, const char *file, struct source_bytes *out);
 /* "a/b" in `memory`. */
 status path_join(arena *memory, const char *a, const char *b, const char **out);
 #endif

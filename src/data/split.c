@@ -142,8 +142,8 @@ status data_split(const char *path, const struct split_options *o, struct split_
     TRY(dataset_open(path, NULL, &(struct dataset_options){.log = o->log}, &d));
     classes = dataset_class_count(d);
     TRY(count_parts(o, classes, count));
-    order = malloc(classes * sizeof *order);
-    part = malloc(classes * sizeof *part);
+    order = calloc(classes, sizeof *order);
+    part = calloc(classes, sizeof *part);
     if (!order || !part) {
         st = fail(ST_MEMORY, "no memory to split %zu classes", classes);
         goto done;

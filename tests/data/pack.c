@@ -106,12 +106,28 @@ TEST(a_pack_may_have_its_pictures_resized)
     dataset_close(d);
 }
 
-static void count_progress(void *context, size_t done, size_t all)
+static bool count_progress(void *context, size_t done, size_t all)
 {
     size_t *seen = context;
     EXPECT(done >= seen[0] && done <= all);
     seen[0] = done;
     seen[1] = all;
+    return done < 1000;
+}
+
+static bool stop_at_once(void *context, size_t done, size_t all)
+{
+    (void)context;
+    return done > all;
+}
+
+TEST(packing_can_be_stopped_and_leaves_nothing_behind)
+{
+    sample_set();
+    const struct pack_options o = {.progress = stop_at_once};
+    EXPECT_STATUS(pack_write(sample_path("set"), &o, sample_path("set.pack"), NULL), ST_VALUE);
+    EXPECT(strstr(error_text(), "packing was stopped after 3 of 5 pictures"));
+    EXPECT(!file_exists(sample_path("set.pack")));
 }
 
 TEST(unreadable_pictures_are_left_out_of_a_pack_with_a_warning_or_refused)
