@@ -37,6 +37,17 @@ static void block_at(const struct random *r, uint64_t index, uint32_t out[4])
     philox(counter, key, out);
 }
 
+struct random random_branch(const struct random *parent, uint64_t n)
+{
+    /* Another key than the parent's own draws have, so that no stream's name is among them. */
+    const uint32_t key[2] = {(uint32_t)parent->seed ^ PHILOX_W1, (uint32_t)(parent->seed >> 32) ^ PHILOX_W0};
+    const uint32_t counter[4] = {(uint32_t)n, (uint32_t)(n >> 32), (uint32_t)parent->stream,
+                                 (uint32_t)(parent->stream >> 32)};
+    uint32_t out[4];
+    philox(counter, key, out);
+    return (struct random){.seed = parent->seed, .stream = (uint64_t)out[1] << 32 | out[0]};
+}
+
 uint32_t random_u32(struct random *r)
 {
     uint32_t words[4];

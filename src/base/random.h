@@ -14,6 +14,10 @@ struct random {
     uint64_t seed, stream, index;
 };
 
+/* The stream that belongs to number `n` among those below `parent` (its seed and stream; not its index). Chained, it gives
+ * a stream to (purpose, epoch, episode, picture). */
+struct random random_branch(const struct random *parent, uint64_t n);
+
 uint32_t random_u32(struct random *r);
 uint64_t random_u64(struct random *r);
 uint64_t random_below(struct random *r,

@@ -108,3 +108,14 @@ TEST(random_normal_has_the_moments_of_the_normal_law)
     EXPECT_NEAR(m4, 3, 0.16);
     EXPECT_INT(r.index, 4 * N); /* two draws of 64 bits, always */
 }
+
+TEST(random_branches_are_streams_of_their_own)
+{
+    struct random root = {.seed = 3}, moved = root;
+    random_u64(&moved);
+    struct random a = random_branch(&root, 0), b = random_branch(&root, 1), c = random_branch(&a, 1), again;
+    EXPECT(a.seed == 3 && a.index == 0);
+    EXPECT(a.stream != b.stream && b.stream != c.stream && a.stream != c.stream && a.stream != root.stream);
+    again = random_branch(&moved, 1); /* how far the parent has drawn plays no part */
+    EXPECT(again.stream == b.stream);
+}
