@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "data/pack_format.h"
 #include "data/source.h"
+#include "data/synth.h"
 #include "data/tar.h"
 #include <assert.h>
 #include <errno.h>
@@ -70,6 +71,7 @@ static status source_open(const char *path, const char *split, const struct data
     struct stat about;
     if (!o) o = &none;
     *out = (struct source){0};
+    if (!strncmp(path, "synth:", 6)) return synth_source_open(path, split, out);
     if (stat(path, &about)) return fail(ST_IO, "cannot open '%s': %s", path, plain_strerror(errno));
     return (S_ISDIR(about.st_mode) ? folder_open : file_open)(path, split, o, out);
 }
