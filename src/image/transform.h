@@ -24,6 +24,9 @@ struct transform transform_standard(enum transform_kind kind, size_t side, size_
 status transform_apply(const struct transform *t, const struct picture *p, struct random *r, float *out);
 /* The same for 8-bit pictures [side, side, 3] before normalising: what a GPU is sent. */
 status transform_apply_bytes(const struct transform *t, const struct picture *p, struct random *r, uint8_t *out);
+/* The rest of TRANSFORM_RESIZE_CROP for a picture that has been resized, [side + pad, side + pad, 3]: the same numbers as
+ * transform_apply gives for the picture it was made from. Allocates nothing. */
+void transform_resized(const struct transform *t, const uint8_t *rgb, struct random *r, float *out);
 void transform_normalise(const struct transform *t, const uint8_t *rgb, size_t pixels, float *out); /* [3, pixels] */
 
 /* PyramidGrid's cells of an n x n grid with enlargement t along a side of `length` (methods 4.3): [from, to). */

@@ -141,3 +141,24 @@ TEST(a_transform_without_memory_fails_and_loses_nothing)
         }
     picture_free(&p);
 }
+
+TEST(a_resized_picture_gives_the_numbers_of_its_original)
+{
+    struct picture p = sample_smooth(50, 40);
+    enum { SIDE = 20 };
+    float wanted[3 * SIDE * SIDE], seen[3 * SIDE * SIDE];
+    for (size_t pad = 0; pad < 9; pad++) {
+        const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, SIDE, pad);
+        struct picture large = {0};
+        EXPECT_OK(picture_resize(&p, SIDE + pad, SIDE + pad, &large));
+        for (uint64_t i = 0; i < 12; i++) {
+            struct random a = {2, i, 0}, b = a;
+            EXPECT_OK(transform_apply(&t, &p, i ? &a : NULL, wanted));
+            transform_resized(&t, large.rgb, i ? &b : NULL, seen);
+            EXPECT(!memcmp(seen, wanted, sizeof seen));
+            EXPECT_INT(a.index, b.index);
+        }
+        picture_free(&large);
+    }
+    picture_free(&p);
+}
