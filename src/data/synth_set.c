@@ -15,7 +15,7 @@
 enum { CLASSES_MOST = 10000, PICTURES_MOST = 10000, SIDE_MOST = 4096, NAME_BYTES = 32 };
 
 const struct option synth_options[] = {
-    OPT_INT(struct synth, seed, "seed", 1, 0, 0x1p53, "what everything follows from"),
+    OPT_INT(struct synth, seed, "seed", 1, 0, 9223372036854775807.0, "what everything follows from"),
     OPT_INT(struct synth, side, "side", 84, 16, SIDE_MOST, "width and height of a picture"),
     OPT_INT(struct synth, train, "train", 64, 0, CLASSES_MOST, "classes to train with"),
     OPT_INT(struct synth, val, "val", 16, 0, CLASSES_MOST, "classes to validate with"),
@@ -153,6 +153,12 @@ static void path_cut(struct writing *w, size_t length)
     w->path.data[length] = 0;
 }
 
+/* Whether to stop. */
+static bool told(const struct writing *w)
+{
+    return w->progress && w->progress->made && w->progress->made(w->progress->context, w->done, w->total);
+}
+
 static status write_class(struct writing *w, size_t class_index)
 {
     status st = OK;
@@ -168,7 +174,8 @@ static status write_class(struct writing *w, size_t class_index)
         picture_free(&p);
         path_cut(w, folder);
         w->done++;
-        if (st == OK && w->progress) w->progress->made(w->progress->context, w->done, w->total);
+        if (st == OK && told(w))
+            st = fail(ST_IO, "stopped after %zu of %zu pictures; nothing was kept", w->done, w->total);
     }
     return st;
 }
@@ -198,7 +205,7 @@ static void remove_parts(struct writing *w, const struct part *parts)
         for (size_t c = p->first; c < p->first + p->count; c++) {
             char label[NAME_BYTES], file[NAME_BYTES];
             class_name(c, label);
-            for (size_t i = 0; i < (size_t)w->s->pictures; i++) {
+            for (size_t i = 0; i < (size_t)w->s->pictures && c * (size_t)w->s->pictures + i < w->done; i++) {
                 file_name(i, file);
                 text_addf(&w->path, "/%s/%s/%s", p->name, label, file);
                 if (text_status(&w->path) == OK) unlink(w->path.data);

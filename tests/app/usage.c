@@ -8,7 +8,7 @@
     "Usage: centra COMMAND [options] [arguments]\n\n" \
     "Commands:\n" \
     "  bench     times a head on given shapes\n" \
-    "  data      checks, packs and splits sets of pictures\n" \
+    "  data      checks, packs, splits and makes sets of pictures\n" \
     "  demo      shows what it is about on a small generated episode\n" \
     "  encode    turns pictures into feature maps with a network\n" \
     "  help      says what commands there are and what they take\n" \
