@@ -462,6 +462,10 @@ typedef struct centra_split_result { /* of train, val, test */
  * and test, or, all below 1, fractions. `watch` and `out` may be NULL. */
 CENTRA_API centra_status centra_data_split(const char *path, const double parts[3], uint64_t seed,
                                            const centra_data_watch *watch, centra_split_result *out);
+/* Writes the built-in data set as PNG files in train|val|test/<class> below `folder`, which must not exist and appears when
+ * all is there. `spec` is "synth:SEED", or "synth:SEED?side=84&train=64&val=16&test=20&pictures=60" with any of these: the
+ * side of a picture, the classes of each split, the pictures of a class. `watch` may be NULL. */
+CENTRA_API centra_status centra_data_synth(const char *spec, const char *folder, const centra_data_watch *watch);
 
 /* Kernels: which variant each got */
 

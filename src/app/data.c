@@ -1,5 +1,6 @@
-/* data.c - centra data: checks, packs and splits data sets. */
+/* data.c - centra data: checks, packs, splits and makes data sets. */
 #include "app/data_report.h"
+#include "app/data_synth.h"
 #include "app/library.h"
 #include "app/terminal.h"
 #include "base/json.h"
@@ -10,6 +11,8 @@ struct data {
     int64_t side;
     bool strict;
     double train, val, test;
+    const char *out, *classes;
+    int64_t pictures;
 };
 
 static int packed(void *context, size_t done, size_t all)
@@ -100,6 +103,12 @@ static status split(const struct call *c, const struct data *s)
     return put(&t);
 }
 
+static status synth(const struct call *c, const struct data *s)
+{
+    enum { SIDE_USUAL = 84 };
+    return data_synth(c, s->out, s->classes, s->pictures, s->side ? s->side : SIDE_USUAL);
+}
+
 /* What can be done, with the number of arguments behind its name. */
 static const struct {
     const char *name, *usage;
@@ -107,9 +116,10 @@ static const struct {
     status (*run)(const struct call *c, const struct data *s);
 } actions[] = {{"check", "centra data check PATH", 1, check},
                {"pack", "centra data pack PATH OUT", 2, pack},
-               {"split", "centra data split PATH", 1, split}};
+               {"split", "centra data split PATH", 1, split},
+               {"synth", "centra data synth --out DIR", 0, synth}};
 
-static const char *const action_names[] = {"check", "pack", "split", NULL};
+static const char *const action_names[] = {"check", "pack", "split", "synth", NULL};
 
 static status data_run(const struct call *c)
 {
@@ -126,10 +136,14 @@ static const struct option data_options[] = {
     OPT_TEXT(struct data, images, "images", NULL, "DIR", "the folder of a list's pictures (default: the list's own)"),
     OPT_FLAG(struct data, strict, "strict",
              "pack: fail at a picture that cannot be read; check: fail at equal pictures in two splits"),
-    OPT_INT(struct data, side, "side", 0, 0, 8192, "pack: resize to squares of this side; 0: leave them as they are"),
+    OPT_INT(struct data, side, "side", 0, 0, 8192,
+            "pack: resize to squares of this side; 0: leave them as they are; synth: side of a picture; 0: 84"),
     OPT_FLOAT(struct data, train, "train", 0.64, 0, 100000, "split: classes for training, a number or a fraction"),
     OPT_FLOAT(struct data, val, "val", 0.16, 0, 100000, "split: classes for validation"),
     OPT_FLOAT(struct data, test, "test", 0.2, 0, 100000, "split: classes for testing"),
+    OPT_TEXT(struct data, out, "out", NULL, "DIR", "synth: the folder to write to; it must not exist"),
+    OPT_TEXT(struct data, classes, "classes", "64,16,20", "TRAIN,VAL,TEST", "synth: classes of each split"),
+    OPT_INT(struct data, pictures, "pictures", 60, 1, 10000, "synth: pictures of each class"),
     OPT_END};
 
 static const char *const data_details[] = {
@@ -139,13 +153,18 @@ static const char *const data_details[] = {
     "and "
     "gives the fingerprint that results record. pack decodes everything once into one file that --data takes anywhere. "
     "split divides the classes of a folder by writing three lists into it; --seed chooses which.",
+    "synth writes the built-in few-shot data set as PNG files. A class is a small pattern of coloured shapes; a "
+    "picture shows it "
+    "at some place and size among textures, loose shapes and other patterns that mean nothing. All follows from "
+    "--seed; "
+    "--data synth:SEED takes the same pictures without files.",
     NULL};
 
 const struct command data_command = {
     .name = "data",
-    .title = "checks, packs and splits sets of pictures",
-    .arguments = "check|pack|split PATH [OUT]",
-    .least = 2,
+    .title = "checks, packs, splits and makes sets of pictures",
+    .arguments = "check|pack|split|synth [PATH [OUT]]",
+    .least = 1,
     .most = 3,
     .choices = action_names,
     .options = data_options,

@@ -23,11 +23,11 @@ status synth_parse(const char *spec, struct synth *out);
 /* For dataset_open: the pictures of a split, made when they are asked for. Begins the source; the caller closes it. */
 status synth_source_open(const char *spec, const char *split, struct source *out);
 
-struct synth_progress { /* told after each picture; NULL: nobody */
-    void (*made)(void *context, size_t done, size_t total);
+struct synth_progress {                                  /* told after each picture */
+    int (*made)(void *context, size_t done, size_t all); /* other than 0: stop; NULL: nobody looks */
     void *context;
 };
-/* Writes train|val|test/<class>/NNNN.png. The folder appears when all is there: until then it has a temporary name beside
- * it. One that exists already is left alone and is an error. */
+/* Writes train|val|test/<class>/NNNNN.png. The folder appears when all is there: until then it has a temporary name beside
+ * it, and after a failure or a stop nothing is left. One that exists already is an error. `progress` may be NULL. */
 status synth_write(const struct synth *s, const char *folder, const struct synth_progress *progress);
 #endif

@@ -153,6 +153,12 @@ static void path_cut(struct writing *w, size_t length)
     w->path.data[length] = 0;
 }
 
+/* Whether to stop. */
+static bool told(const struct writing *w)
+{
+    return w->progress && w->progress->made && w->progress->made(w->progress->context, w->done, w->total);
+}
+
 static status write_class(struct writing *w, size_t class_index)
 {
     status st = OK;
@@ -168,7 +174,8 @@ static status write_class(struct writing *w, size_t class_index)
         picture_free(&p);
         path_cut(w, folder);
         w->done++;
-        if (st == OK && w->progress) w->progress->made(w->progress->context, w->done, w->total);
+        if (st == OK && told(w))
+            st = fail(ST_IO, "stopped after %zu of %zu pictures; nothing was kept", w->done, w->total);
     }
     return st;
 }
@@ -198,7 +205,7 @@ static void remove_parts(struct writing *w, const struct part *parts)
         for (size_t c = p->first; c < p->first + p->count; c++) {
             char label[NAME_BYTES], file[NAME_BYTES];
             class_name(c, label);
-            for (size_t i = 0; i < (size_t)w->s->pictures; i++) {
+            for (size_t i = 0; i < (size_t)w->s->pictures && c * (size_t)w->s->pictures + i < w->done; i++) {
                 file_name(i, file);
                 text_addf(&w->path, "/%s/%s/%s", p->name, label, file);
                 if (text_status(&w->path) == OK) unlink(w->path.data);

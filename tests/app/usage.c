@@ -8,7 +8,7 @@
     "Usage: centra COMMAND [options] [arguments]\n\n" \
     "Commands:\n" \
     "  bench     times a head or a network on given shapes\n" \
-    "  data      checks, packs and splits sets of pictures\n" \
+    "  data      checks, packs, splits and makes sets of pictures\n" \
     "  demo      shows what it is about: trains and compares heads on built-in pictures\n" \
     "  encode    turns pictures into feature maps with a network\n" \
     "  eval      measures the accuracy of heads on few-shot episodes\n" \

@@ -130,10 +130,17 @@ TEST(synth_a_wrong_name_is_refused_with_what_is_wrong)
     EXPECT(strstr(error_text(), "val, test"));
 }
 
-static void count_up(void *context, size_t done, size_t total)
+static int count_up(void *context, size_t done, size_t all)
 {
     size_t *seen = context;
-    if (done == *seen + 1 && total == 6) *seen = done;
+    if (done == *seen + 1 && all == 6) *seen = done;
+    return 0;
+}
+
+static int stop_at_three(void *context, size_t done, size_t all)
+{
+    (void)context;
+    return done == 3 && all == 6;
 }
 
 TEST(synth_written_pictures_are_those_of_the_data_set)
@@ -167,6 +174,18 @@ static size_t entries(const char *folder)
     while (d && readdir(d)) n++;
     if (d) closedir(d);
     return n - 2; /* . and .. */
+}
+
+TEST(synth_writing_can_be_stopped_and_leaves_nothing_behind)
+{
+    struct synth s;
+    const struct synth_progress progress = {stop_at_three, NULL};
+    char folder[4096];
+    plain_snprintf(folder, sizeof folder, "%s/set", test_folder());
+    EXPECT_OK(synth_parse("synth:5?train=1&val=1&test=1&pictures=2&side=16", &s));
+    EXPECT_STATUS(synth_write(&s, folder, &progress), ST_IO);
+    EXPECT_TEXT(error_text(), "stopped after 3 of 6 pictures; nothing was kept");
+    EXPECT_INT(entries(test_folder()), 0);
 }
 
 TEST(synth_writing_leaves_nothing_behind_when_memory_is_out)
