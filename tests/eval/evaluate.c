@@ -203,7 +203,7 @@ TEST(evaluate_tells_its_progress_and_stops_when_told)
     struct stand s;
     struct outcome out;
     struct watch w = {.stop_at = SIZE_MAX};
-    REQUIRE(stand_open(&s, 2, 1, 1));
+    REQUIRE(stand_open(&s, 1, 1, 1));
     s.o.progress = watch;
     s.o.context = &w;
     EXPECT_OK(play(&s, 1, three, 100, &out));
