@@ -1,4 +1,4 @@
-# What `make install` puts where: program, libraries, header, pkg-config file, CMake package, man pages, completions.
+# What `make install` puts where: program, libraries, header, pkg-config file, CMake package, man pages, completions, recipes.
 include(CMakePackageConfigHelpers)
 if(TARGET centra)
     install(TARGETS centra RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -6,6 +6,7 @@ endif()
 install(TARGETS centra-shared EXPORT centra-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${centra_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/include/centra.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/centra FILES_MATCHING PATTERN "*.txt")
 
 configure_file(${CMAKE_SOURCE_DIR}/cmake/centra.pc.in ${CMAKE_BINARY_DIR}/centra.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/centra.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

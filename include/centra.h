@@ -282,6 +282,54 @@ CENTRA_API centra_status centra_eval_head_class(const centra_eval *eval, size_t 
 CENTRA_API centra_status centra_eval_head_option(const centra_eval *eval, size_t head, size_t index,
                                                  centra_option *out);
 
+/* Training */
+
+typedef enum centra_train_phase { CENTRA_TRAIN_STEP, CENTRA_TRAIN_VALIDATION, CENTRA_TRAIN_EPOCH } centra_train_phase;
+
+typedef struct centra_train_progress {
+    centra_train_phase phase;
+    uint64_t epoch, epochs;                            /* done, and planned */
+    uint64_t step, steps;                              /* of the current epoch: done, and all */
+    double loss, accuracy;                             /* means over the epoch so far; the accuracy from 0 to 1 */
+    double rate;                                       /* the learning rate */
+    double pictures_per_second, seconds, seconds_left; /* not a number where not known yet */
+    size_t done, of;                                   /* CENTRA_TRAIN_VALIDATION: pictures, then episodes */
+    int validated, best;                               /* CENTRA_TRAIN_EPOCH: whether it was, and was the best so far */
+    double validation, validation_ci95;
+} centra_train_progress;
+
+typedef struct centra_train_options {
+    const char *recipe;           /* a file; NULL with `resume`: the run's own */
+    const char *stage;            /* "episodic" or "pretrain": another recipe is refused; NULL: either */
+    const char *const *overrides; /* "train.rate=0.01" */
+    size_t override_count;
+    const char *data;          /* the pictures; NULL: as the recipe says */
+    const char *images;        /* the folder of a CSV list's pictures; NULL: the list's own */
+    const char *out;           /* the folder of the run */
+    int resume;                /* go on with the run in the folder */
+    int force;                 /* replace the run in the folder */
+    int tensorboard;           /* write TensorBoard's event file as well */
+    int strict;                /* a picture that cannot be read is an error; else it is warned about and replaced */
+    double checkpoint_seconds; /* most time between checkpoints within an epoch; 0: 300 */
+    uint64_t checkpoint_steps; /* the same in steps; 0: by time only */
+    /* Called between steps; not 0: save and stop. May be NULL. */
+    int (*progress)(void *context, const centra_train_progress *progress);
+    void (*warning)(void *context, const char *line); /* may be NULL, and may be called by another thread */
+    void *context;
+} centra_train_options;
+
+typedef struct centra_train_result {
+    uint64_t epochs, steps; /* done, in all */
+    double best, best_ci95; /* validation accuracy of the model that was kept, from 0 to 1 */
+    uint64_t best_epoch;    /* epochs done when it was measured; 0: none was */
+    int stopped;            /* by progress */
+} centra_train_result;
+
+/* Trains as the recipe says, in a folder of its own: recipe.txt, metrics.jsonl, best.safetensors, last.ckpt,
+ * report.html. Killed or stopped at any time, it can go on with `resume` and ends with the same numbers. */
+CENTRA_API centra_status centra_train(centra_session *session, const centra_train_options *options,
+                                      centra_train_result *result);
+
 /* Kernels: which variant each got */
 
 CENTRA_API size_t centra_kernel_count(void);

@@ -90,6 +90,8 @@ static status take_option(struct words *w, char *name, struct call *c)
     if (!o) return unknown_option(c->command, name);
     if (o->type != OPTION_FLAG || attached) st = take_value(w, name, attached, &value);
     if (st == OK && table != common_options) w->given |= (uint64_t)1 << (o - table);
+    if (st == OK && o->many) c->texts[c->text_count++] = value;
+    if (o->offset == offsetof(struct common, seed) && table == common_options) c->seed_given = true;
     return st == OK ? option_set(table, "--", name, value, settings) : st;
 }
 
@@ -151,7 +153,8 @@ status args_parse(const struct command *command, int count, char **words, struct
     out->head_options = calloc(slots, sizeof *out->head_options);
     out->net_options = calloc(slots, sizeof *out->net_options);
     out->arguments = calloc(slots, sizeof *out->arguments);
-    if (!out->settings || !out->head_options || !out->net_options || !out->arguments)
+    out->texts = calloc(slots, sizeof *out->texts);
+    if (!out->settings || !out->head_options || !out->net_options || !out->arguments || !out->texts)
         return fail(ST_MEMORY, "no memory for the command line");
     options_default(common_options, &out->common);
     options_default(own_options(command), out->settings);
@@ -170,5 +173,6 @@ void call_free(struct call *c)
     free(c->head_options);
     free(c->net_options);
     free(c->arguments);
+    free(c->texts);
     *c = (struct call){0};
 }

@@ -30,6 +30,10 @@ struct call {
     size_t head_option_count;
     centra_option *net_options; /* owned: --net.KEY VALUE likewise */
     size_t net_option_count;
+    const char *
+        *texts; /* owned: the values of the option that may be given more than once; a command has one at most */
+    size_t text_count;
+    bool seed_given;        /* --seed was there */
     const char **arguments; /* owned: what is neither option nor value */
     size_t argument_count;
 };

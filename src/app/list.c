@@ -1,6 +1,7 @@
-/* list.c - centra list: the heads, backbones, kernels and devices that there are. */
+/* list.c - centra list: the heads, backbones, kernels, devices and recipes that there are. */
 #include "app/family.h"
 #include "app/library.h"
+#include "app/recipes.h"
 #include "app/table.h"
 #include "app/terminal.h"
 #include "base/json.h"
@@ -214,12 +215,46 @@ static status list_devices(const struct call *c)
     return put(&t);
 }
 
-static const char *const what[] = {"backbones", "devices", "heads", "kernels", NULL};
+/* Recipes */
+
+static status list_recipes(const struct call *c)
+{
+    struct table table = {.align = "ll"};
+    struct recipe_list l;
+    struct json_writer w;
+    text t = {0};
+    const status st = recipes_find(&l);
+    if (st != OK) return st;
+    json_begin(&w, &t, true);
+    if (c->common.json) json_array(&w);
+    for (size_t i = 0; i < l.count; i++) {
+        if (!c->common.json) {
+            table_cell(&table, "%s", l.item[i].name);
+            table_cell(&table, "%s", l.item[i].title);
+            continue;
+        }
+        json_object(&w);
+        json_pair(&w, "name", l.item[i].name);
+        json_pair(&w, "title", l.item[i].title);
+        json_pair(&w, "path", l.item[i].path);
+        json_object_end(&w);
+    }
+    if (c->common.json) {
+        json_array_end(&w);
+        text_add(&t, "\n");
+    } else {
+        table_write(&table, 0, &t);
+    }
+    recipes_free(&l);
+    return put(&t);
+}
+
+static const char *const what[] = {"backbones", "devices", "heads", "kernels", "recipes", NULL};
 
 static status list_run(const struct call *c)
 {
-    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_heads,
-                                                            list_kernels}; /* as in `what` */
+    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_heads, list_kernels,
+                                                            list_recipes}; /* as in `what` */
     size_t i = 0;
     while (what[i + 1] && strcmp(what[i], c->arguments[0])) i++; /* one of them: args.c has checked */
     return lists[i](c);
@@ -227,8 +262,8 @@ static status list_run(const struct call *c)
 
 const struct command list_command = {
     .name = "list",
-    .title = "lists the heads, backbones, kernels or devices that there are",
-    .arguments = "backbones|devices|heads|kernels",
+    .title = "lists the heads, backbones, kernels, devices or recipes that there are",
+    .arguments = "backbones|devices|heads|kernels|recipes",
     .least = 1,
     .most = 1,
     .choices = what,

@@ -75,3 +75,5 @@ void interrupt_release(void)
     held = 0;
     if (interrupted) _exit(EXIT_INTERRUPTED);
 }
+
+bool interrupt_pending(void) { return interrupted != 0; }

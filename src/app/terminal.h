@@ -20,4 +20,5 @@ void detail(const struct call *c, const char *format, ...) __attribute__((format
 void interrupt_watch(void);
 void interrupt_hold(void);
 void interrupt_release(void);
+bool interrupt_pending(void); /* it came while held */
 #endif

@@ -28,6 +28,7 @@ struct option {
     const char *help;  /* one sentence, lower case, no full stop */
     const char *value; /* what stands for the value in help: "N", "FILE"; NULL: by type */
     bool required;
+    bool many;                  /* OPTION_TEXT: a command line may give it more than once, and keeps them all */
     bool open_range;            /* the ends of the range are not allowed themselves */
     double standard, min, max;  /* OPTION_FLAG, INT, FLOAT, NAME (index) */
     const char *standard_text;  /* OPTION_TEXT, FILE; NULL: none */
@@ -62,6 +63,10 @@ struct option {
     { \
         .type = OPTION_TEXT, .offset = offsetof(s, field), .name = name_, .help = help_, .standard_text = default_, \
         .value = value_ \
+    }
+#define OPT_TEXTS(s, field, name_, value_, help_) \
+    { \
+        .type = OPTION_TEXT, .offset = offsetof(s, field), .name = name_, .help = help_, .value = value_, .many = true \
     }
 #define OPT_FILE(s, field, name_, default_, help_) \
     { \

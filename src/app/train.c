@@ -1,0 +1,256 @@
+/* train.c - centra train and centra pretrain: a recipe to a trained model, with progress on the way. */
+#include "app/library.h"
+#include "app/recipes.h"
+#include "app/terminal.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct train {
+    const char *data, *images, *out, *set;
+    bool resume, force, tensorboard, strict;
+};
+
+/* Progress */
+
+struct watch {
+    const struct call *call;
+    bool terminal; /* standard error shows a line that changes */
+    size_t shown;  /* columns of that line */
+    uint64_t last; /* when it was written */
+};
+
+static void clear_line(struct watch *w)
+{
+    if (w->shown) fprintf(stderr, "\r%*s\r", (int)w->shown, "");
+    w->shown = 0;
+}
+
+static void add_time(text *to, double seconds)
+{
+    const unsigned long s = isfinite(seconds) && seconds < 1e9 ? (unsigned long)(seconds + 0.5) : 0;
+    if (!isfinite(seconds)) return;
+    if (s >= 3600) text_addf(to, ", %lu h %02lu min left", s / 3600, s / 60 % 60);
+    else if (s >= 60) text_addf(to, ", %lu min %02lu s left", s / 60, s % 60);
+    else text_addf(to, ", %lu s left", s);
+}
+
+static void show_line(struct watch *w, const centra_train_progress *p)
+{
+    enum { NANOSECONDS = 100000000 }; /* between two lines */
+    const uint64_t now = clock_ns();
+    text t = {0};
+    if (!w->terminal || (w->last && now - w->last < NANOSECONDS)) return;
+    w->last = now;
+    text_addf(&t, "epoch %ju of %ju", (uintmax_t)p->epoch + 1, (uintmax_t)p->epochs);
+    if (p->phase == CENTRA_TRAIN_VALIDATION) {
+        text_addf(&t, ", validating %zu of %zu", p->done, p->of);
+    } else {
+        text_addf(&t, ", step %ju of %ju, loss %.3f, accuracy %.1f %%, %.0f pictures/s", (uintmax_t)p->step,
+                  (uintmax_t)p->steps, p->loss, 100 * p->accuracy, p->pictures_per_second);
+        add_time(&t, p->seconds_left);
+    }
+    clear_line(w);
+    fputs(text_string(&t), stderr);
+    w->shown = t.length;
+    text_free(&t);
+}
+
+static void show_epoch(struct watch *w, const centra_train_progress *p)
+{
+    clear_line(w);
+    fprintf(stderr, "epoch %ju of %ju: loss %.4f, accuracy %.2f %%, rate %g", (uintmax_t)p->epoch, (uintmax_t)p->epochs,
+            p->loss, 100 * p->accuracy, p->rate);
+    if (p->validated)
+        fprintf(stderr, ", validation %.2f +- %.2f %%%s", 100 * p->validation, 100 * p->validation_ci95,
+                p->best ? " (best)" : "");
+    fprintf(stderr, ", %.0f s\n", p->seconds);
+}
+
+static int on_progress(void *context, const centra_train_progress *p)
+{
+    struct watch *w = context;
+    interrupt_hold(); /* from the first step on Ctrl-C saves before it ends the program */
+    if (w->call->common.quiet) return interrupt_pending();
+    if (p->phase == CENTRA_TRAIN_EPOCH) show_epoch(w, p);
+    else show_line(w, p);
+    return interrupt_pending();
+}
+
+static void on_warning(void *context, const char *line)
+{
+    struct watch *w = context;
+    if (!w->call->common.quiet) fprintf(stderr, "%swarning: %s\n", w->shown ? "\n" : "", line);
+}
+
+/* Running */
+
+static status show_result(const struct call *c, const centra_train_result *r)
+{
+    const struct train *s = c->settings;
+    struct json_writer j;
+    text t = {0};
+    if (!c->common.json) {
+        text_addf(&t, "%ju epochs, %ju steps", (uintmax_t)r->epochs, (uintmax_t)r->steps);
+        if (r->best_epoch)
+            text_addf(&t, "; best validation %.2f +- %.2f %% after epoch %ju", 100 * r->best, 100 * r->best_ci95,
+                      (uintmax_t)r->best_epoch);
+        text_addf(&t, "\n%s/best.safetensors\n", s->out);
+        return put(&t);
+    }
+    json_begin(&j, &t, true);
+    json_object(&j);
+    json_key(&j, "epochs"), json_int(&j, (int64_t)r->epochs);
+    json_key(&j, "steps"), json_int(&j, (int64_t)r->steps);
+    if (r->best_epoch) {
+        json_key(&j, "accuracy"), json_real(&j, 100 * r->best);
+        json_key(&j, "ci95"), json_real(&j, 100 * r->best_ci95);
+        json_key(&j, "epoch"), json_int(&j, (int64_t)r->best_epoch);
+    }
+    json_key(&j, "run"), json_string(&j, s->out);
+    json_object_end(&j);
+    text_add(&t, "\n");
+    return put(&t);
+}
+
+/* The recipe's settings that were given on the command line: --set, --net.KEY, --head.KEY and --seed, in this order. */
+struct overrides {
+    char **item; /* owned */
+    size_t count;
+};
+
+static status add_override(struct overrides *o, const char *section, const char *name, const char *value)
+{
+    text t = {0};
+    text_addf(&t, "%s%s%s%s", section, name, *value ? "=" : "", value);
+    if (text_status(&t) != OK) {
+        text_free(&t);
+        return fail(ST_MEMORY, "no memory for the settings");
+    }
+    o->item[o->count++] = t.data; /* text is malloc'd */
+    return OK;
+}
+
+static status collect(const struct call *c, struct overrides *o)
+{
+    status st = OK;
+    char seed[32];
+    o->item = calloc(c->text_count + c->net_option_count + c->head_option_count + 1, sizeof *o->item);
+    if (!o->item) return fail(ST_MEMORY, "no memory for the settings");
+    for (size_t i = 0; i < c->text_count; i++) TRY(add_override(o, "", c->texts[i], ""));
+    for (size_t i = 0; i < c->net_option_count; i++)
+        TRY(add_override(o, "net.", c->net_options[i].name, c->net_options[i].value));
+    for (size_t i = 0; i < c->head_option_count; i++)
+        TRY(add_override(o, "head.", c->head_options[i].name, c->head_options[i].value));
+    snprintf(seed, sizeof seed, "%jd", (intmax_t)c->common.seed);
+    if (c->seed_given) TRY(add_override(o, "train.", "seed", seed));
+done:
+    return st;
+}
+
+static void overrides_free(struct overrides *o)
+{
+    for (size_t i = 0; i < o->count; i++) free(o->item[i]);
+    free(o->item);
+}
+
+static status run(const struct call *c, const char *stage)
+{
+    const struct train *s = c->settings;
+    status st = OK;
+    centra_session *session = NULL;
+    centra_train_result result = {0};
+    text recipe = {0};
+    struct overrides overrides = {0};
+    struct watch watch = {.call = c, .terminal = isatty(STDERR_FILENO) != 0};
+    if (!c->argument_count && !s->resume)
+        return fail(ST_USAGE, "a recipe is missing: centra %s RECIPE; centra list recipes shows those there are",
+                    c->command->name);
+    if (c->argument_count) TRY(recipe_path(c->arguments[0], &recipe));
+    TRY(collect(c, &overrides));
+    TRY(session_open(c, &session));
+    const centra_train_options o = {.recipe = c->argument_count ? text_string(&recipe) : NULL,
+                                    .stage = stage,
+                                    .overrides = (const char *const *)overrides.item,
+                                    .override_count = overrides.count,
+                                    .data = s->data,
+                                    .images = s->images,
+                                    .out = s->out,
+                                    .resume = s->resume,
+                                    .force = s->force,
+                                    .tensorboard = s->tensorboard,
+                                    .strict = s->strict,
+                                    .progress = on_progress,
+                                    .warning = on_warning,
+                                    .context = &watch};
+    st = library(centra_train(session, &o, &result));
+    clear_line(&watch);
+    if (st != OK) goto done;
+    if (!result.stopped) st = show_result(c, &result);
+    else if (!c->common.quiet)
+        fprintf(stderr, "stopped in epoch %ju and saved; centra %s --resume --out %s goes on\n",
+                (uintmax_t)result.epochs + 1, c->command->name, s->out);
+done:
+    centra_session_close(session);
+    overrides_free(&overrides);
+    text_free(&recipe);
+    fflush(stdout);
+    interrupt_release(); /* ends with 130 after Ctrl-C */
+    return st;
+}
+
+static status train_run(const struct call *c) { return run(c, "episodic"); }
+static status pretrain_run(const struct call *c) { return run(c, "pretrain"); }
+
+static const struct option train_options[] = {
+    OPT_FILE(struct train, data, "data", NULL, "the pictures, with classes to train and to validate on"),
+    OPT_FILE(struct train, images, "images", NULL, "the folder of the pictures that a CSV list names"),
+    OPT_FILE_REQUIRED(struct train, out, "out", "the folder of the run"),
+    OPT_TEXTS(struct train, set, "set", "KEY=VALUE", "another value for a key of the recipe, such as train.epochs=10"),
+    OPT_FLAG(struct train, resume, "resume", "go on with the run in the folder"),
+    OPT_FLAG(struct train, force, "force", "replace the run in the folder"),
+    OPT_FLAG(struct train, tensorboard, "tensorboard", "write an event file for TensorBoard as well"),
+    OPT_FLAG(struct train, strict, "strict", "stop at a picture that cannot be read"),
+    OPT_END};
+
+static const char *const train_details[] = {
+    "RECIPE is a file, or the name of one that centra list recipes shows; without one, --resume takes that of the run. "
+    "The folder of the run gets recipe.txt (what was in effect), metrics.jsonl (one line an epoch), best.safetensors "
+    "(the model that was kept), last.ckpt and report.html (the curves).",
+    "Ctrl-C saves and ends with 130. A run that was stopped or killed goes on with --resume and ends with the same "
+    "weights, bit for bit.",
+    NULL};
+
+const struct command train_command = {
+    .name = "train",
+    .title = "trains a network with a head on episodes, as a recipe says",
+    .arguments = "[RECIPE]",
+    .most = 1,
+    .options = train_options,
+    .settings_bytes = sizeof(struct train),
+    .head_options = true,
+    .net_options = true,
+    .details = train_details,
+    .run = train_run,
+    .examples = {{"centra train cub-conv4-1shot --data cub --out runs/cub", "the paper's Conv-4 on CUB"},
+                 {"centra train --resume --out runs/cub", "goes on with a run that was stopped"}},
+};
+
+const struct command pretrain_command = {
+    .name = "pretrain",
+    .title = "trains a network on all classes at once, as a recipe says",
+    .arguments = "[RECIPE]",
+    .most = 1,
+    .options = train_options,
+    .settings_bytes = sizeof(struct train),
+    .net_options = true,
+    .details = train_details,
+    .run = pretrain_run,
+    .examples = {{"centra pretrain mini-resnet12-pretrain --data mini --out runs/pre",
+                  "before episodes on miniImageNet"},
+                 {"centra pretrain mini-resnet12-pretrain --data mini --out runs/short --set train.epochs=10",
+                  "fewer epochs than the recipe says"}},
+};

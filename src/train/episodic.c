@@ -1,0 +1,55 @@
+/* episodic.c - the loss of a step of episodes (methods 5.6, 7.3), and of a batch in pre-training (7.1, 7.2).
+ *
+ * Support and query pictures of all episodes are encoded in two passes, support first, each normalised by its own
+ * statistics; or in one with bn-joint, as FRN does. The loss is the mean over all queries of all episodes. */
+#include "train/trainer.h"
+
+static void encode_both(struct trainer *t, const struct pass *p, var **support, var **query)
+{
+    const struct lesson *l = p->lesson;
+    if (!t->settings->net.bn_joint) {
+        *support = trainer_encode(t, p, 0, l->support, 0, 2);
+        *query = trainer_encode(t, p, l->support, l->queries, 1, 2);
+        return;
+    }
+    var *both = trainer_encode(t, p, 0, l->support + l->queries, 0, 1);
+    *support = op_slice(t->tape, both, 0, 0, l->support);
+    *query = op_slice(t->tape, both, 0, l->support, l->support + l->queries);
+}
+
+/* The maps of episode b. */
+static var *part(tape *t, var *maps, size_t b, size_t episodes, size_t each)
+{
+    return episodes == 1 ? maps : op_slice(t, maps, 0, b * each, (b + 1) * each);
+}
+
+var *episodic_loss(struct trainer *t, const struct pass *p)
+{
+    const struct lesson *l = p->lesson;
+    const size_t way = (size_t)t->settings->train.way, ns = l->support / l->episodes, nq = l->queries / l->episodes;
+    var *support = NULL, *query = NULL, *sum = NULL;
+    encode_both(t, p, &support, &query);
+    const tensor *support_labels = op_labels(t->tape, t->support_labels, ns, way);
+    for (size_t b = 0; b < l->episodes; b++) {
+        const struct episode e = {.support = part(t->tape, support, b, l->episodes, ns),
+                                  .support_labels = support_labels,
+                                  .query = part(t->tape, query, b, l->episodes, nq),
+                                  .query_labels = op_labels(t->tape, l->labels + b * nq, nq, way),
+                                  .way = way};
+        struct head_result r = {0};
+        if (tape_status(t->tape) != OK ||
+            !t->model.head->forward(t->tape, t->model.head_settings, t->model.params, &e, 0, &r))
+            return NULL;
+        t->scores[b] = r.scores;
+        sum = b ? op_add(t->tape, sum, r.loss) : r.loss;
+    }
+    return l->episodes == 1 ? sum : op_affine(t->tape, sum, 1.0 / (double)l->episodes, 0);
+}
+
+var *pretrain_loss(struct trainer *t, const struct pass *p)
+{
+    const struct lesson *l = p->lesson;
+    var *maps = trainer_encode(t, p, 0, l->queries, 0, 1);
+    const tensor *labels = op_labels(t->tape, l->labels, l->queries, t->classes);
+    return maps && labels ? t->pretrain->loss(t->tape, t->model.params, maps, labels, &t->scores[0]) : NULL;
+}

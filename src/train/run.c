@@ -1,0 +1,373 @@
+/* run.c - the loop over epochs and steps, and what is written meanwhile.
+ *
+ * The order at the end of an epoch matters: best.safetensors, metrics, report, then the checkpoint. Whoever is killed in
+ * between goes on from the previous checkpoint and writes the same again. */
+#include "train/run.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/plain.h"
+#include "base/size.h"
+#include "data/loader.h"
+#include "train/checkpoint.h"
+#include "train/folder.h"
+#include "train/keep.h"
+#include "train/record.h"
+#include "train/validate.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double CHECKPOINT_SECONDS = 300;
+enum { BATCHES_AHEAD = 3 };
+
+struct feed { /* the loader's own way through the course */
+    struct course *course;
+    const struct run_settings *settings;
+    uint64_t epoch, index;
+};
+
+struct run {
+    const struct run_options *o;
+    struct run_folder folder;
+    struct dataset *data, *held_out; /* owned */
+    struct trainer *trainer;         /* owned */
+    struct feed feed;
+    struct loader *loader; /* owned */
+    struct record *record; /* owned */
+    text recipe, identity;
+    char fingerprint[65];
+    struct checkpoint at;
+    uint64_t began, saved; /* clock */
+    uint64_t saved_step;
+    double before;           /* seconds of earlier sittings */
+    uint64_t first_pictures; /* seen in earlier sittings */
+    bool stopped;
+};
+
+static double seconds_since(uint64_t then) { return (double)(clock_ns() - then) / 1e9; }
+static double run_seconds(const struct run *r) { return r->before + seconds_since(r->began); }
+
+/* Opening */
+
+static status write_recipes(struct run *r)
+{
+    struct run_settings s = *r->o->settings;
+    struct recipe_section sections[RUN_SECTIONS + 1];
+    status st = OK;
+    run_sections(&s, sections);
+    if (r->o->data) s.data.path = r->o->data;
+    TRY(recipe_write(sections, &r->recipe));
+    /* What must stay the same: neither where the pictures lie nor, unless the rate depends on it, how long it goes on. */
+    s.data.path = NULL;
+    if (s.train.schedule != SCHEDULE_COSINE) s.train.epochs = 0;
+    TRY(recipe_write(sections, &r->identity));
+done:
+    return st;
+}
+
+static status open_data(struct run *r)
+{
+    status st = OK;
+    const struct run_settings *s = r->o->settings;
+    const struct dataset_options how = {.images = r->o->images, .log = r->o->log};
+    const char *path = r->o->data ? r->o->data : s->data.path;
+    if (!path) return fail(ST_USAGE, "no pictures to train on: name them with --data, or as data.path in the recipe");
+    TRY(dataset_open(path, "train", &how, &r->data));
+    if (s->validate.every == 0) goto done;
+    TRY(dataset_open(path, s->data.validate_on_test ? "test" : "val", &how, &r->held_out));
+    TRY(validate_check(r->held_out, s));
+done:
+    return st;
+}
+
+static size_t feed_plan(void *context, uint64_t index, struct load_item *items, size_t most)
+{
+    struct feed *f = context;
+    struct lesson l;
+    (void)index; /* asked for in order */
+    if (f->index == course_steps(f->course)) {
+        f->index = 0;
+        f->epoch++;
+        if (f->epoch < (uint64_t)f->settings->train.epochs && course_seek(f->course, f->epoch, 0) != OK) return 0;
+    }
+    if (f->epoch >= (uint64_t)f->settings->train.epochs || course_next(f->course, &l) != OK) return 0;
+    f->index++;
+    const size_t n = size_min(most, l.support + l.queries);
+    for (size_t i = 0; i < n; i++)
+        items[i] = (struct load_item){
+            l.picture[i], course_stream((uint64_t)f->settings->train.seed, STREAM_PICTURE, l.epoch, l.index, i)};
+    return n;
+}
+
+static status open_loader(struct run *r)
+{
+    status st = OK;
+    const struct run_settings *s = r->o->settings;
+    const struct loader_options how = {.transform = &r->trainer->transform,
+                                       .random = true,
+                                       .strict = r->o->strict,
+                                       .cache_bytes = LOADER_CACHE_BYTES,
+                                       .log = r->o->log,
+                                       .most = course_most(r->trainer->course),
+                                       .ahead = BATCHES_AHEAD,
+                                       .first = r->at.step};
+    r->feed = (struct feed){.settings = s, .epoch = r->at.epoch, .index = r->at.index};
+    TRY(course_new(r->data, &s->train, &r->feed.course));
+    TRY(course_seek(r->feed.course, r->at.epoch, r->at.index));
+    TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
+    TRY(loader_new(r->data, &how, feed_plan, &r->feed, &r->loader));
+done:
+    return st;
+}
+
+static struct checkpoint_of identity_of(const struct run *r)
+{
+    return (struct checkpoint_of){text_string(&r->identity), r->fingerprint};
+}
+
+static status go_on(struct run *r)
+{
+    const struct checkpoint_of of = identity_of(r);
+    if (!r->o->resume || !file_exists(r->folder.file[RUN_LAST])) return run_folder_clear(&r->folder);
+    return checkpoint_read(r->folder.file[RUN_LAST], &of, r->trainer->model.params, r->trainer->optimiser, &r->at);
+}
+
+static status save(struct run *r)
+{
+    status st = OK;
+    const struct checkpoint_of of = identity_of(r);
+    TRY(trainer_check(r->trainer, r->at.step));
+    r->at.seconds = run_seconds(r);
+    TRY(checkpoint_write(r->folder.file[RUN_LAST], &r->at, &of, r->trainer->model.params, r->trainer->optimiser));
+    r->saved = clock_ns();
+    r->saved_step = r->at.step;
+done:
+    return st;
+}
+
+static status put_file(const char *path, const text *t)
+{
+    struct file_writer w;
+    const status st = file_begin(path, &w);
+    if (st != OK) return st;
+    file_put(&w, t->data, t->length);
+    return file_commit(&w);
+}
+
+static status run_open(struct run *r)
+{
+    status st = OK;
+    const struct run_options *o = r->o;
+    TRY(run_settings_check(o->settings));
+    TRY(write_recipes(r));
+    TRY(run_folder_open(o->folder, o->resume, o->force, &r->folder));
+    TRY(open_data(r));
+    TRY(trainer_new(o->device, r->data, o->settings, &r->trainer));
+    if (course_left_out(r->trainer->course))
+        log_line(o->log, LOG_WARN, "%zu of %zu training classes have too few pictures for an episode and are left out",
+                 course_left_out(r->trainer->course), dataset_class_count(r->data));
+    TRY(dataset_fingerprint(r->data, r->fingerprint));
+    TRY(go_on(r));
+    run_folder_sweep(&r->folder);
+    TRY(put_file(r->folder.file[RUN_RECIPE], &r->recipe));
+    TRY(record_open(&(struct record_options){.folder = &r->folder,
+                                             .settings = o->settings,
+                                             .recipe = text_string(&r->recipe),
+                                             .facts = o->facts,
+                                             .keep_epochs = (size_t)r->at.epoch,
+                                             .tensorboard = o->tensorboard},
+                    &r->record));
+    r->before = r->at.seconds;
+    r->first_pictures = r->at.pictures;
+    r->began = clock_ns();
+    if (r->at.epoch < (uint64_t)o->settings->train.epochs) TRY(open_loader(r));
+    TRY(save(r));
+done:
+    return st;
+}
+
+static void run_close(struct run *r)
+{
+    loader_free(r->loader);
+    course_free(r->feed.course);
+    trainer_free(r->trainer);
+    dataset_close(r->data);
+    dataset_close(r->held_out);
+    record_close(r->record);
+    run_folder_close(&r->folder);
+    text_free(&r->recipe);
+    text_free(&r->identity);
+}
+
+/* Progress */
+
+static struct run_progress progress_of(const struct run *r, enum run_phase phase)
+{
+    const struct checkpoint *c = &r->at;
+    const uint64_t epochs = (uint64_t)r->o->settings->train.epochs, steps = course_steps(r->trainer->course);
+    const double here = seconds_since(r->began), seen = (double)(c->pictures - r->first_pictures);
+    struct run_progress p = {.phase = phase,
+                             .epoch = c->epoch,
+                             .epochs = epochs,
+                             .index = c->index,
+                             .steps = steps,
+                             .loss = c->asked ? c->loss / (double)c->asked : (double)NAN,
+                             .accuracy = c->asked ? (double)c->right / (double)c->asked : (double)NAN,
+                             .rate = schedule_rate(&r->trainer->schedule, (size_t)c->epoch),
+                             .pictures_per_second = here > 0 ? seen / here : 0,
+                             .seconds = run_seconds(r),
+                             .seconds_left = (double)NAN};
+    if (seen > 0 && c->step > 0) {
+        const double left = (double)(steps - c->index) + (double)(epochs - c->epoch - 1) * (double)steps;
+        p.seconds_left = left * ((double)c->pictures / (double)c->step) / p.pictures_per_second;
+    }
+    return p;
+}
+
+static void tell(struct run *r, const struct run_progress *p)
+{
+    if (r->o->progress && !r->o->progress(r->o->context, p)) r->stopped = true;
+}
+
+static bool validating(void *context, size_t done, size_t of)
+{
+    struct run *r = context;
+    struct run_progress p = progress_of(r, RUN_VALIDATING);
+    p.done = done;
+    p.of = of;
+    tell(r, &p);
+    return !r->stopped;
+}
+
+/* Epochs */
+
+static status step(struct run *r)
+{
+    status st = OK;
+    struct lesson l;
+    struct taught taught;
+    const float *pictures = NULL;
+    size_t count = 0;
+    TRY(course_next(r->trainer->course, &l));
+    TRY(loader_next(r->loader, &pictures, &count));
+    if (count != l.support + l.queries) TRY(fail(ST_MEMORY, "no memory for the pictures of step %" PRIu64, r->at.step));
+    TRY(trainer_step(r->trainer, &l, r->at.step, pictures, &taught));
+    r->at.loss += taught.loss * (double)taught.asked;
+    r->at.right += taught.right;
+    r->at.asked += taught.asked;
+    r->at.pictures += count;
+    r->at.index++;
+    r->at.step++;
+done:
+    return st;
+}
+
+static bool wants_checkpoint(const struct run *r)
+{
+    const double wait = r->o->checkpoint_seconds > 0 ? r->o->checkpoint_seconds : CHECKPOINT_SECONDS;
+    return (r->o->checkpoint_steps && r->at.step - r->saved_step >= r->o->checkpoint_steps) ||
+           seconds_since(r->saved) >= wait;
+}
+
+static status train_epoch(struct run *r)
+{
+    status st = OK;
+    while (r->at.index < course_steps(r->trainer->course) && !r->stopped) {
+        TRY(step(r));
+        if (wants_checkpoint(r)) TRY(save(r));
+        const struct run_progress p = progress_of(r, RUN_STEP);
+        tell(r, &p);
+    }
+done:
+    return st;
+}
+
+/* Keeps the model when it is the best so far, or always when the last is wanted. */
+static status keep(struct run *r, const struct interval *validation, bool *best)
+{
+    const struct run_settings *s = r->o->settings;
+    *best = validation->count && validation->mean > r->at.best;
+    if (*best) {
+        r->at.best = validation->mean;
+        r->at.best_half = validation->half;
+        r->at.best_epochs = r->at.epoch + 1;
+    }
+    const bool last = r->at.epoch + 1 == (uint64_t)s->train.epochs;
+    if (s->validate.select == SELECT_BEST && !*best && !(last && r->at.best_epochs == 0)) return OK; /* never nothing */
+    const struct keep_facts facts = {.version = r->o->version,
+                                     .recipe = text_string(&r->recipe),
+                                     .set = s->data.set,
+                                     .fingerprint = r->fingerprint,
+                                     .classes = dataset_class_count(r->data),
+                                     .epochs = r->at.epoch + 1,
+                                     .accuracy = validation};
+    return keep_model(r->folder.file[RUN_BEST], &r->trainer->model, &r->trainer->transform, &facts);
+}
+
+static status end_epoch(struct run *r)
+{
+    status st = OK;
+    struct run_progress p;
+    bool cut = false;
+    struct interval validation = {(double)NAN, (double)NAN, 0};
+    const struct validation_options how = {.data = r->held_out,
+                                           .settings = r->o->settings,
+                                           .threads = r->o->threads,
+                                           .log = r->o->log,
+                                           .progress = validating,
+                                           .context = r};
+    TRY(trainer_check(r->trainer, r->at.step));
+    if (trainer_validates(r->o->settings, r->at.epoch)) TRY(validate(r->trainer, &how, &validation, &cut));
+    if (cut) goto done; /* and validates again when it goes on */
+    p = progress_of(r, RUN_EPOCH_DONE);
+    TRY(keep(r, &validation, &p.best));
+    const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,
+                                      p.rate,      p.seconds,  validation, p.best};
+    TRY(record_add(r->record, &line));
+    r->at.epoch++;
+    r->at.index = r->at.right = r->at.asked = 0;
+    r->at.loss = 0;
+    TRY(save(r));
+    p.epoch = r->at.epoch;
+    p.validation = validation;
+    tell(r, &p);
+done:
+    return st;
+}
+
+static status run_epochs(struct run *r, struct run_result *out)
+{
+    status st = OK;
+    while (r->at.epoch < (uint64_t)r->o->settings->train.epochs && !r->stopped) {
+        TRY(train_epoch(r));
+        if (r->stopped) break;
+        const struct run_progress p = progress_of(r, RUN_EPOCH_DONE);
+        TRY(end_epoch(r));
+        if (r->at.index) break; /* stopped while validating */
+        out->loss = p.loss;
+        out->accuracy = p.accuracy;
+        if (r->at.epoch < (uint64_t)r->o->settings->train.epochs) TRY(course_seek(r->trainer->course, r->at.epoch, 0));
+    }
+    if (r->stopped && r->saved_step != r->at.step) st = save(r);
+done:
+    return st;
+}
+
+status run_train(const struct run_options *o, struct run_result *out)
+{
+    status st = OK;
+    struct run r = {.o = o, .folder = {.lock = -1}};
+    *out = (struct run_result){.loss = (double)NAN, .accuracy = (double)NAN};
+    TRY(run_open(&r));
+    TRY(run_epochs(&r, out));
+    out->epochs = r.at.epoch;
+    out->steps = r.at.step;
+    out->best = r.at.best;
+    out->best_half = r.at.best_half;
+    out->best_epochs = r.at.best_epochs;
+    out->stopped = r.stopped && r.at.epoch < (uint64_t)o->settings->train.epochs;
+done:
+    run_close(&r);
+    return st;
+}

@@ -1,0 +1,269 @@
+/* trainer.c - making a trainer, and its step. */
+#include "train/trainer.h"
+#include "base/plain.h"
+#include "base/size.h"
+#include "weights/weights.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Making one */
+
+/* The network's parameters from a file; a head's there are not wanted here. */
+static status load_start(struct trainer *t, const char *path)
+{
+    static const char *const ignore[] = {"head.", "pre.", NULL};
+    status st = OK;
+    struct weights *w = NULL;
+    struct random r = {0};
+    struct device *d = params_device(t->model.params);
+    struct params *read = params_new(d);
+    if (!read) return fail(ST_MEMORY, "no memory to read '%s'", path);
+    TRY(t->model.net->params(t->model.net_settings, DT_F32, &r, read));
+    TRY(weights_open(path, &w));
+    TRY(weights_load(w, read, "", ignore));
+    for (size_t i = 0; i < params_count(read); i++) {
+        const struct param *from = params_at(read, i);
+        TRY(d->copy(d, params_find(t->model.params, from->name)->value.data, from->value.data,
+                    tensor_bytes(&from->value)));
+    }
+    TRY(d->sync(d));
+done:
+    weights_close(w);
+    params_free(read);
+    return st;
+}
+
+/* How many locations the network's maps have: seen on a black picture. */
+static status count_locations(struct trainer *t, size_t side, size_t *out)
+{
+    struct net_pass pass = {.mode = NET_EVAL};
+    tensor black;
+    struct device *d = params_device(t->model.params);
+    tape_reset(t->tape, TAPE_INFERENCE);
+    status st = tape_tensor(t->tape, DT_F32, 4, (size_t[]){1, 3, side, side}, &black);
+    if (st == OK) st = d->zero(d, black.data, tensor_bytes(&black));
+    if (st != OK) return st;
+    const var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass,
+                                            tape_constant(t->tape, &black));
+    if (maps) *out = tensor_span(&maps->value, 2, maps->value.rank);
+    return tape_status(t->tape);
+}
+
+static status make_model(struct trainer *t, struct device *d, const struct dataset *data)
+{
+    status st = OK;
+    const struct run_settings *s = t->settings;
+    const bool pretrains = s->train.stage == STAGE_PRETRAIN;
+    struct pretrain_size size = {.classes = dataset_class_count(data)};
+    struct random r = course_stream((uint64_t)s->train.seed, STREAM_PRETRAIN, 0, 0, 0);
+    if (pretrains) TRY(pretrain_find(s->head.name, &t->pretrain));
+    if (pretrains && s->head.options.count)
+        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head",
+                 s->head.options.item[0].name));
+    TRY(model_new(d, s->net.name, pretrains ? NULL : s->head.name, &t->model));
+    TRY(recipe_extras_set(&s->net.options, "net.", t->model.net->options, t->model.net_settings));
+    if (t->model.head)
+        TRY(recipe_extras_set(&s->head.options, "head.", t->model.head->options, t->model.head_settings));
+    TRY(model_start(&t->model, DT_F32, (uint64_t)s->train.seed));
+    if (s->net.weights) TRY(load_start(t, s->net.weights));
+    if (!pretrains) goto done;
+    size.channels = t->model.channels;
+    TRY(count_locations(t, (size_t)s->data.side, &size.locations));
+    TRY(t->pretrain->params(&size, DT_F32, &r, t->model.params));
+done:
+    return st;
+}
+
+static status make_room(struct trainer *t, size_t classes)
+{
+    const struct train_settings *s = &t->settings->train;
+    const bool pretrains = t->pretrain != NULL;
+    const size_t episodes = pretrains ? 1 : (size_t)s->batch, way = pretrains ? classes : (size_t)s->way;
+    const size_t queries = pretrains ? (size_t)s->batch : way * (size_t)s->query, shots = way * (size_t)s->shot;
+    if (!size_mul(queries, way, &t->host_bytes) || !size_mul(t->host_bytes, sizeof(float), &t->host_bytes))
+        return fail(ST_MEMORY, "the scores of %zu pictures in %zu classes are too many", queries, way);
+    t->classes = way;
+    t->scores = calloc(episodes, sizeof *t->scores);
+    t->host = malloc(size_max(1, t->host_bytes));
+    t->support_labels = calloc(size_max(1, shots), sizeof *t->support_labels);
+    if (!t->scores || !t->host || !t->support_labels) return fail(ST_MEMORY, "no memory for the scores of a step");
+    for (size_t i = 0; i < shots; i++) t->support_labels[i] = (int32_t)(i / (size_t)s->shot);
+    return OK;
+}
+
+static struct transform transform_of(const struct data_settings *s)
+{
+    static const enum transform_kind kinds[] = {[AUGMENT_RESIZE] = TRANSFORM_RESIZE_CROP,
+                                                [AUGMENT_PAD] = TRANSFORM_PAD_CROP,
+                                                [AUGMENT_JITTER] = TRANSFORM_RESIZED_CROP};
+    return transform_standard(kinds[s->transform], (size_t)s->side, (size_t)s->pad);
+}
+
+status trainer_new(struct device *d, const struct dataset *data, const struct run_settings *s, struct trainer **out)
+{
+    status st = OK;
+    const struct optimiser_settings how = train_optimiser(&s->train);
+    struct trainer *t = calloc(1, sizeof *t);
+    if (!t) return fail(ST_MEMORY, "no memory for a trainer");
+    t->settings = s;
+    t->transform = transform_of(&s->data);
+    TRY(train_schedule(&s->train, &t->schedule));
+    TRY(course_new(data, &s->train, &t->course));
+    TRY(tape_new(d, TAPE_TRAINING, &t->tape));
+    TRY(make_model(t, d, data));
+    TRY(make_room(t, dataset_class_count(data)));
+    TRY(optimiser_new(t->model.params, &how, &t->optimiser));
+    *out = t;
+    t = NULL;
+done:
+    trainer_free(t);
+    return st;
+}
+
+void trainer_free(struct trainer *t)
+{
+    if (!t) return;
+    optimiser_free(t->optimiser);
+    course_free(t->course);
+    tape_free(t->tape);
+    if (t->model.net) model_free(&t->model);
+    free(t->scores);
+    free(t->support_labels);
+    free(t->host);
+    free(t);
+}
+
+/* A step */
+
+bool trainer_validates(const struct run_settings *s, uint64_t epoch)
+{
+    const uint64_t done = epoch + 1;
+    if (s->validate.every == 0) return false;
+    if (done >= (uint64_t)s->train.epochs) return true;
+    return done >= (uint64_t)s->validate.from && done % (uint64_t)s->validate.every == 0;
+}
+
+/* Frozen statistics begin after the first validation, as in the released code (methods 5.6). */
+static enum net_mode mode_at(const struct run_settings *s, uint64_t epoch)
+{
+    if (!s->net.freeze_bn) return NET_TRAIN;
+    for (uint64_t e = 0; e < epoch; e++)
+        if (trainer_validates(s, e) || s->validate.every == 0) return NET_FROZEN;
+    return NET_TRAIN;
+}
+
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts)
+{
+    const struct lesson *l = p->lesson;
+    const size_t side = t->transform.side, dim[4] = {count, 3, side, side};
+    struct net_pass pass = {
+        .mode = mode_at(t->settings, l->epoch),
+        .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch, l->index, part),
+        .calls = p->step * parts + part};
+    const float *from = p->pictures + first * 3 * side * side;
+    tensor x;
+    if (tensor_make(&x, DT_F32, 4, dim, (void *)(uintptr_t)from) != OK) return NULL; /* a constant is only read */
+    var *in = tape_device(t->tape)->on_host ? tape_constant(t->tape, &x) : tape_upload(t->tape, DT_F32, 4, dim, from);
+    var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in);
+    if (!maps) return NULL;
+    return op_reshape(t->tape, maps, 3, (size_t[]){count, maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
+}
+
+/* The first number of a tensor that is not finite, in words; OK when all are. */
+static status all_finite(struct device *d, const char *what, const struct param *p, const tensor *x, uint64_t step)
+{
+    const size_t n = tensor_count(x);
+    status st = OK;
+    float *host = malloc(size_max(1, tensor_bytes(x)));
+    if (!host) return fail(ST_MEMORY, "no memory to look at '%s'", p->name);
+    TRY(d->download(d, host, x->data, tensor_bytes(x)));
+    for (size_t i = 0; i < n && st == OK; i++)
+        if (!isfinite(host[i]))
+            st = fail(ST_NUMERIC,
+                      "training broke down in step %" PRIu64
+                      ": %s '%s' is %s at place %zu of %zu; a smaller train.rate may help",
+                      step, what, p->name, isnan(host[i]) ? "not a number" : "infinite", i, n);
+done:
+    free(host);
+    return st;
+}
+
+static status find_infinite(struct trainer *t, uint64_t step, bool gradients)
+{
+    struct params *p = t->model.params;
+    status st = OK;
+    for (size_t i = 0; i < params_count(p) && st == OK; i++) {
+        const struct param *e = params_at(p, i);
+        if (gradients && e->trained) st = all_finite(params_device(p), "the gradient of", e, &e->grad, step);
+        if (!gradients) st = all_finite(params_device(p), "the parameter", e, &e->value, step);
+    }
+    return st;
+}
+
+status trainer_check(struct trainer *t, uint64_t step) { return find_infinite(t, step, false); }
+
+/* Why a step has no finite loss. */
+static status explain(struct trainer *t, var *loss, uint64_t step)
+{
+    status st = OK;
+    TRY(find_infinite(t, step, false));
+    if (loss) TRY(tape_backward(t->tape, loss));
+    if (loss) TRY(find_infinite(t, step, true));
+    st = fail(ST_NUMERIC, "training broke down in step %" PRIu64 ": the loss is not finite, but all parameters are",
+              step);
+done:
+    return st;
+}
+
+static size_t count_right(const float *scores, const int32_t *labels, size_t n, size_t way)
+{
+    size_t right = 0;
+    for (size_t i = 0; i < n; i++, scores += way) {
+        size_t best = 0;
+        for (size_t c = 1; c < way; c++)
+            if (scores[c] > scores[best]) best = c;
+        right += best == (size_t)labels[i];
+    }
+    return right;
+}
+
+static status mark(struct trainer *t, const struct lesson *l, struct taught *out)
+{
+    struct device *d = tape_device(t->tape);
+    const size_t parts = size_max(1, l->episodes), each = l->queries / parts;
+    status st = OK;
+    for (size_t b = 0; b < parts && st == OK; b++) {
+        st = d->download(d, t->host, t->scores[b]->value.data, tensor_bytes(&t->scores[b]->value));
+        out->right += count_right(t->host, l->labels + b * each, each, t->classes);
+    }
+    out->asked = l->queries;
+    return st;
+}
+
+status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures, struct taught *out)
+{
+    status st = OK;
+    struct device *d = tape_device(t->tape);
+    const struct pass pass = {l, step, pictures};
+    float loss = 0;
+    *out = (struct taught){0};
+    tape_reset(t->tape, TAPE_TRAINING);
+    TRY(params_zero_grad(t->model.params));
+    var *v = t->pretrain ? pretrain_loss(t, &pass) : episodic_loss(t, &pass);
+    st = tape_status(t->tape);
+    if (st == ST_NUMERIC || st == ST_VALUE) { /* numbers that were not finite on the way */
+        const status cause = find_infinite(t, step, false);
+        if (cause == OK) st = tape_status(t->tape);
+        else st = cause;
+    }
+    if (st != OK) goto done;
+    TRY(d->download(d, &loss, v->value.data, sizeof loss));
+    if (!isfinite(loss)) TRY(explain(t, v, step));
+    TRY(tape_backward(t->tape, v));
+    TRY(mark(t, l, out));
+    TRY(optimiser_step(t->optimiser, schedule_rate(&t->schedule, (size_t)l->epoch)));
+    out->loss = (double)loss;
+done:
+    return st;
+}

@@ -1,0 +1,135 @@
+/* train.c - centra train and pretrain: a small run from recipe to model, what is refused, and Ctrl-C. */
+#include "base/file.h"
+#include "tests/app/program.h"
+#include "tests/test.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DATA "synth:1?side=20&train=4&val=4&test=4&pictures=5"
+
+static const char *write_recipe(const char *more)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/tiny.txt", test_folder());
+    FILE *f = fopen(path, "w");
+    if (!f) return NULL;
+    fprintf(f,
+            "# tiny\n[data]\nside = 16\npad = 2\n[net]\nwidth = 4\n[head]\nname = mcl-katz\n[validate]\nepisodes = "
+            "4\nway = "
+            "3\nquery = 2\n[train]\nepochs = 2\nepisodes = 4\nway = 3\nquery = 2\nrate = 0.01\n%s",
+            more);
+    return fclose(f) ? NULL : path;
+}
+
+static bool is_there(const char *run, const char *file)
+{
+    char path[600];
+    struct stat about;
+    snprintf(path, sizeof path, "%s/%s/%s", test_folder(), run, file);
+    return stat(path, &about) == 0 && about.st_size > 0;
+}
+
+TEST(train_makes_a_model_and_goes_on_with_it)
+{
+    static const char *const files[] = {"recipe.txt", "metrics.jsonl", "best.safetensors", "last.ckpt", "report.html"};
+    REQUIRE(write_recipe(""));
+    struct ran r = program_run("",
+                               WORDS("train", "tiny.txt", "--data", DATA, "--out", "run", "--set", "train.epochs=1",
+                                     "--set", "train.rate=0.02", "--head.gamma", "30", "--seed", "7", "--tensorboard"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "1 epochs, 4 steps; best validation ") && strstr(r.out, "run/best.safetensors\n"));
+    EXPECT(!strncmp(r.err, "epoch 1 of 1: loss ", 19) && strstr(r.err, "rate 0.02, validation ") &&
+           !strchr(r.err, '\r'));
+    ran_free(&r);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) EXPECT(is_there("run", files[i]));
+    r = program_run("", WORDS("weights", "show", "run/best.safetensors"));
+    EXPECT(strstr(r.out, "head.gamma=30") && strstr(r.out, "seed = 7") && strstr(r.out, "rate = 0.02"));
+    ran_free(&r);
+    r = program_run("", WORDS("train", "--resume", "--out", "run", "--set", "train.epochs=3", "--quiet", "--json"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "\"epochs\": 3") && strstr(r.out, "\"steps\": 12") && strstr(r.out, "\"run\": \"run\""));
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+}
+
+TEST(train_refuses_in_one_line)
+{
+    REQUIRE(write_recipe("") && is_there(".", "tiny.txt"));
+    EXPECT_REFUSED(2, "centra train: --out is missing: the folder of the run", "train", "tiny.txt");
+    EXPECT_REFUSED(2,
+                   "centra train: a recipe is missing: centra train RECIPE; centra list recipes shows those there are",
+                   "train", "--out", "run");
+    EXPECT_REFUSED(2, "centra train: there is no recipe 'cub-conv4-1shoot', did you mean cub-conv4-1shot?", "train",
+                   "cub-conv4-1shoot", "--out", "run");
+    EXPECT_REFUSED(2, "centra pretrain: the recipe's train.stage is episodic: use centra train", "pretrain", "tiny.txt",
+                   "--data", DATA, "--out", "run");
+    EXPECT_REFUSED(2, "centra train: unknown option train.rat, did you mean train.rate?", "train", "tiny.txt", "--data",
+                   DATA, "--out", "run", "--set", "train.rat=1");
+    EXPECT_REFUSED(1, "centra train: there is no run in 'run' to go on with", "train", "tiny.txt", "--data", DATA,
+                   "--out", "run", "--resume");
+    EXPECT_REFUSED(2, "centra train: a run cannot both go on and begin anew; choose resume or force", "train",
+                   "tiny.txt", "--data", DATA, "--out", "run", "--resume", "--force");
+    EXPECT_REFUSED(2, "centra train: no pictures to train on: name them with --data, or as data.path in the recipe",
+                   "train", "tiny.txt", "--out", "run");
+    EXPECT_REFUSED(
+        1,
+        "centra train: episodes of 3 classes need that many with at least 6 pictures (1 support + 5 query), but "
+        "only 0 of 4 have them",
+        "train", "tiny.txt", "--data", DATA, "--out", "run", "--set", "train.query=5");
+    EXPECT(!is_there("run", "last.ckpt"));
+}
+
+TEST(pretrain_makes_a_model)
+{
+    REQUIRE(write_recipe("stage = pretrain\nbatch = 8\n"));
+    struct ran r = program_run("", WORDS("pretrain", "tiny.txt", "--data", DATA, "--out", "run", "--set",
+                                         "head.name=frn", "--set", "train.epochs=1", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "1 epochs, 3 steps; best validation ") != NULL);
+    ran_free(&r);
+    r = program_run("", WORDS("train", "tiny.txt", "--data", DATA, "--out", "next", "--set", "train.stage=episodic",
+                              "--set", "train.batch=1", "--set", "net.weights=run/best.safetensors", "--set",
+                              "train.epochs=1", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+}
+
+TEST(train_saves_and_ends_with_130_after_an_interrupt)
+{
+    char out[512], data[600];
+    int to = -1, from = -1, how = 0;
+    REQUIRE(write_recipe(""));
+    const char *recipe = write_recipe("");
+    snprintf(out, sizeof out, "%s/run", test_folder());
+    snprintf(data, sizeof data, "--data=%s", DATA);
+    const int child = program_start(
+        &to, &from, WORDS("train", recipe, data, "--out", out, "--set", "train.epochs=100000", "--quiet"));
+    REQUIRE(child > 0);
+    for (int i = 0; i < 6000 && !is_there("run", "metrics.jsonl"); i++) usleep(10000);
+    EXPECT(kill(child, SIGINT) == 0);
+    EXPECT(waitpid(child, &how, 0) == child);
+    EXPECT(WIFEXITED(how));
+    EXPECT_INT(WEXITSTATUS(how), 130);
+    close(to);
+    close(from);
+    struct ran r = program_run("", WORDS("train", "--resume", "--out", "run", "--set", "train.epochs=1"));
+    EXPECT_INT(r.status, 0); /* more than one was done: nothing is left, and the checkpoint was good */
+    ran_free(&r);
+}
+
+TEST(list_recipes_names_those_that_are_shipped)
+{
+    struct ran r = program_run("", WORDS("list", "recipes"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "cub-conv4-1shot ") && strstr(r.out, "tiered-resnet12-pretrain "));
+    ran_free(&r);
+    r = program_run("", WORDS("list", "recipes", "--json"));
+    EXPECT(strstr(r.out, "\"name\": \"mini-conv4-5shot\"") &&
+           strstr(r.out, "\"title\": \"miniImageNet, Conv-4, 5-way"));
+    ran_free(&r);
+}
