@@ -400,7 +400,7 @@ typedef struct centra_train_result {
 CENTRA_API centra_status centra_train(centra_session *session, const centra_train_options *options,
                                       centra_train_result *result);
 
-/* Data sets: folders <split>/<class>/<picture> or of class folders, tars of such, lists `filename,label`, packs */
+/* Care of data sets: checking, packing, splitting, making */
 
 /* Who hears of a long call; a NULL member, or no such struct, is nobody. */
 typedef struct centra_data_watch {

@@ -37,11 +37,14 @@ static status check(const centra_session *s, const centra_eval_options *o, centr
     return OK;
 }
 
-static status keep(arena *memory, const char *s, const char **out)
+status keep_text(arena *memory, const char *s, const char **out)
 {
     void *kept = NULL;
-    const status st = s ? arena_take(memory, strlen(s) + 1, 1, &kept) : OK;
-    *out = st == OK && s ? strcpy(kept, s) : NULL;
+    const size_t bytes = s ? strlen(s) + 1 : 0;
+    *out = NULL;
+    if (!s) return OK;
+    const status st = arena_take(memory, bytes, 1, &kept);
+    if (st == OK) *out = memcpy(kept, s, bytes);
     return st;
 }
 
@@ -49,7 +52,7 @@ static status keep(arena *memory, const char *s, const char **out)
 static status choose_split(const centra_eval_options *o, centra_eval *e)
 {
     const char **splits;
-    if (o->split) return keep(e->lineup.memory, o->split, &e->summary.split);
+    if (o->split) return keep_text(e->lineup.memory, o->split, &e->summary.split);
     status st = dataset_splits(o->data, &splits);
     if (st != OK) return st;
     e->summary.split = splits[0] ? "test" : NULL;
@@ -63,7 +66,7 @@ static status open_data(const centra_eval_options *o, const struct log_sink *log
     const struct dataset_options d = {.images = o->images, .log = log};
     status st = OK;
     TRY(choose_split(o, e));
-    TRY(keep(e->lineup.memory, o->data, &s->data));
+    TRY(keep_text(e->lineup.memory, o->data, &s->data));
     TRY(dataset_open(o->data, s->split, &d, &e->set));
     s->classes = dataset_class_count(e->set);
     s->pictures = dataset_count(e->set);

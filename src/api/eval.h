@@ -27,6 +27,9 @@ void course_close(struct course *c);
 /* Fails before anything is encoded when the classes are too few or too small. */
 status course_possible(const centra_eval *e);
 
+/* A copy in `memory`; NULL of NULL. */
+status keep_text(arena *memory, const char *s, const char **out);
+
 /* eval_result.c: the texts of each head's options. */
 status result_options(centra_eval *e);
 #endif

@@ -2,17 +2,15 @@
 #include "api/describe.h"
 #include "api/eval.h"
 #include <math.h>
-#include <string.h>
 
 static status keep_option(const struct option *o, const void *settings, arena *memory, centra_option *out)
 {
     text value = {0};
-    void *kept;
     status st = OK;
     (void)option_text(o, settings, &value); /* a text that is not set is empty */
     TRY(text_status(&value));
-    TRY(arena_take(memory, value.length + 1, 1, &kept));
-    *out = (centra_option){o->name, strcpy(kept, text_string(&value))};
+    *out = (centra_option){.name = o->name};
+    TRY(keep_text(memory, text_string(&value), &out->value));
 done:
     text_free(&value);
     return st;

@@ -293,7 +293,8 @@ static status keep(struct run *r, const struct interval *validation, bool *best)
         r->at.best_half = validation->half;
         r->at.best_epochs = r->at.epoch + 1;
     }
-    if (s->validate.select == SELECT_BEST && !*best) return OK;
+    const bool last = r->at.epoch + 1 == (uint64_t)s->train.epochs;
+    if (s->validate.select == SELECT_BEST && !*best && !(last && r->at.best_epochs == 0)) return OK; /* never nothing */
     const struct keep_facts facts = {.version = r->o->version,
                                      .recipe = text_string(&r->recipe),
                                      .set = s->data.set,
@@ -308,6 +309,7 @@ static status end_epoch(struct run *r)
 {
     status st = OK;
     struct run_progress p;
+    bool cut = false;
     struct interval validation = {(double)NAN, (double)NAN, 0};
     const struct validation_options how = {.data = r->held_out,
                                            .settings = r->o->settings,
@@ -316,8 +318,8 @@ static status end_epoch(struct run *r)
                                            .progress = validating,
                                            .context = r};
     TRY(trainer_check(r->trainer, r->at.step));
-    if (trainer_validates(r->o->settings, r->at.epoch)) TRY(validate(r->trainer, &how, &validation, &r->stopped));
-    if (r->stopped) goto done; /* and validates again when it goes on */
+    if (trainer_validates(r->o->settings, r->at.epoch)) TRY(validate(r->trainer, &how, &validation, &cut));
+    if (cut) goto done; /* and validates again when it goes on */
     p = progress_of(r, RUN_EPOCH_DONE);
     TRY(keep(r, &validation, &p.best));
     const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,

@@ -59,7 +59,7 @@ static bool watched(void *context, size_t done, size_t of)
     return !w->stopped;
 }
 
-status validate(const struct trainer *t, const struct validation_options *o, struct interval *out, bool *stopped)
+status validate(const struct trainer *t, const struct validation_options *o, struct interval *out, bool *cut)
 {
     status st = OK;
     struct features f = {0};
@@ -88,6 +88,6 @@ done:
     sampler_free(sampler);
     features_free(&f);
     free(settings);
-    *stopped = st != OK && w.stopped;
-    return w.stopped ? OK : st;
+    *cut = st != OK && w.stopped;
+    return *cut ? OK : st;
 }

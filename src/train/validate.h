@@ -15,8 +15,8 @@ struct validation_options {
     void *context;
 };
 /* The head is the trainer's; in pre-training the one that its loss names. Accuracies of the episodes, 0 to 1, as a mean
- * with its interval. Stopped: OK with *stopped true. */
-status validate(const struct trainer *t, const struct validation_options *o, struct interval *out, bool *stopped);
+ * with its interval. Stopped: OK with *cut true, and no result. */
+status validate(const struct trainer *t, const struct validation_options *o, struct interval *out, bool *cut);
 /* Refuses a split that cannot fill an episode, before hours have been spent on training. */
 status validate_check(const struct dataset *d, const struct run_settings *s);
 #endif

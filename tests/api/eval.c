@@ -280,3 +280,37 @@ TEST(eval_refuses_what_cannot_be_with_what_would_be_right)
     EXPECT(strstr(h.lines, "c1/3.ppm") && strstr(h.lines, "1 of 26 pictures cannot be read"));
     centra_eval_free(e);
 }
+
+TEST(eval_survives_each_failing_allocation)
+{
+    static const centra_session_options one = {.threads = 1};
+    centra_session *s = NULL;
+    centra_eval *e = NULL;
+    const centra_eval_head head = {.name = "mcl-katz"};
+    colour_set();
+    REQUIRE(write_run());
+    const centra_eval_options o = {.weights = sample_path("run"),
+                                   .data = sample_path("set"),
+                                   .heads = &head,
+                                   .head_count = 1,
+                                   .way = 2,
+                                   .query = 2,
+                                   .episodes = 2};
+    REQUIRE(centra_session_open(&one, &s) == CENTRA_OK);
+    REQUIRE(centra_eval_run(s, &o, &e) == CENTRA_OK); /* the device has its scratch memory now */
+    centra_eval_free(e);
+    const size_t live = alloc_live();
+    for (size_t n = 1;; n++) {
+        e = NULL;
+        alloc_fail_at(n);
+        const status st = (status)centra_eval_run(s, &o, &e);
+        const bool failed = alloc_did_fail();
+        alloc_fail_at(0);
+        EXPECT_STATUS(st, failed ? ST_MEMORY : OK);
+        centra_eval_free(e);
+        EXPECT_INT(alloc_live(), live);
+        if (!failed) break;
+        REQUIRE(n < 2000);
+    }
+    centra_session_close(s);
+}

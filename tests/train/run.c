@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +35,8 @@ struct sitting {
     const char *recipe, *name; /* added to the tiny one; of the folder */
     bool resume, force;
     size_t threads;
+    size_t fail_at;   /* the allocation that fails; 0: none */
+    const char *root; /* where the run's folder lies; NULL: the test's */
     struct plot plot;
 };
 
@@ -56,17 +60,21 @@ static status sit(struct sitting s, struct run_result *out)
     status st = tiny_settings(&settings, memory, s.recipe);
     if (st == OK && !rig_open(&w, NULL, s.threads ? s.threads : 2, DT_F32)) st = fail(ST_IO, "no device");
     if (st == OK) {
+        char folder[600];
+        snprintf(folder, sizeof folder, "%s/%s", s.root ? s.root : test_folder(), s.name);
         const struct run_options o = {.device = w.dev,
                                       .threads = w.threads,
                                       .settings = &settings,
                                       .data = data,
-                                      .folder = folder_of(s.name),
+                                      .folder = folder,
                                       .resume = s.resume,
                                       .force = s.force,
                                       .checkpoint_steps = 2,
                                       .progress = follow,
                                       .context = &s.plot};
+        alloc_fail_at(s.fail_at);
         st = run_train(&o, out);
+        alloc_fail_at(0);
         world_close(&w);
     }
     arena_free(memory);
@@ -229,6 +237,47 @@ TEST(a_run_of_another_recipe_is_refused_and_stays)
     EXPECT_STATUS(sit((struct sitting){.name = "run", .force = true, .recipe = "validate.query=9"}, &out), ST_VALUE);
     numbers("run", "last.ckpt", after);
     EXPECT_TEXT(after, before);
+}
+
+TEST(a_run_without_memory_says_so_and_leaks_nothing)
+{
+    struct run_result out;
+    REQUIRE(data_folder(4, 5) != NULL);
+    bool failed = true;
+    for (size_t n = 1; failed; n += 1 + n / 4) {
+        const size_t live = alloc_live();
+        const status st = sit((struct sitting){.name = "run",
+                                               .recipe = "train.epochs=1 train.episodes=2 validate.episodes=2",
+                                               .force = true,
+                                               .fail_at = n},
+                              &out);
+        failed = alloc_did_fail();
+        EXPECT(st == OK || st == ST_MEMORY); /* OK: a picture that could not be read was replaced */
+        EXPECT_INT(alloc_live(), live);
+    }
+}
+
+/* On a disk with room for the start but not for all of it. */
+TEST(a_run_on_a_full_disk_stops_and_its_checkpoint_is_good)
+{
+    struct run_result out;
+    char disk[512];
+    snprintf(disk, sizeof disk, "%s/disk", test_folder());
+    REQUIRE(data_folder(4, 5) != NULL && mkdir(disk, 0777) == 0);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=64k")) {
+        test_skip("only root can mount a small disk");
+        return;
+    }
+    const status st = sit((struct sitting){.name = "run", .root = disk}, &out);
+    EXPECT_STATUS(st, ST_IO);
+    EXPECT(strstr(error_text(), "No space left") != NULL);
+    char path[600], hex[65];
+    struct weights *w = NULL;
+    snprintf(path, sizeof path, "%s/run/last.ckpt", disk);
+    EXPECT_OK(weights_open(path, &w));
+    if (w) EXPECT_OK(weights_fingerprint(w, hex));
+    weights_close(w);
+    EXPECT_OK(umount(disk) ? ST_IO : OK);
 }
 
 TEST(the_kept_model_says_what_it_is)
