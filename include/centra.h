@@ -213,6 +213,75 @@ CENTRA_API centra_status centra_weights_fingerprint(const centra_weights *weight
 /* Writes the arrays as safetensors, released names changed to those of this library. */
 CENTRA_API centra_status centra_weights_convert(const centra_weights *weights, const char *path);
 
+/* Evaluation: every picture of a data set's classes encoded once, then heads on the same few-shot episodes */
+
+typedef struct centra_eval_head {
+    const char *name;
+    const centra_option *options; /* of this head alone; after those of the model and those for all heads */
+    size_t option_count;
+} centra_eval_head;
+
+typedef enum centra_eval_phase { CENTRA_EVAL_ENCODING, CENTRA_EVAL_PLAYING } centra_eval_phase; /* pictures, episodes */
+
+/* Zero and NULL mean the default that is written behind each. */
+typedef struct centra_eval_options {
+    const char *weights;  /* a file of weights, or a run's folder (its best.safetensors); NULL: a random start */
+    const char *backbone; /* what the weights say; needed where they say nothing */
+    const centra_option *net_options;
+    size_t net_option_count;
+    const centra_eval_head *heads; /* the head that the weights were trained with */
+    size_t head_count;
+    const centra_option *head_options; /* for every head that has such an option; one of them must */
+    size_t head_option_count;
+    const char *data, *images; /* the data set, and the folder of a CSV list's pictures */
+    const char *split;         /* "test" where the set has splits */
+    size_t way, shot, query;   /* 5, 1, 15 (queries of each class) */
+    size_t episodes;           /* 10000 */
+    uint64_t seed;             /* of the episodes, and of a random start */
+    int strict;                /* a picture that cannot be read is a failure, else it is left out with a warning */
+    int shuffle_labels;        /* a check: query labels are drawn anew, so accuracy must be 1 / way */
+    const char *save_episodes; /* a file to write the episodes to */
+    const char *episodes_from; /* a file of episodes to play; way, shot, query and episodes are then its own */
+    void (*warn)(void *context, const char *line);
+    /* Called now and then; 0: stop with CENTRA_USAGE, "stopped ...". */
+    int (*progress)(void *context, centra_eval_phase phase, size_t done, size_t of);
+    void *context; /* first argument of both */
+} centra_eval_options;
+
+typedef struct centra_eval centra_eval; /* results; they do not need the session any more */
+
+CENTRA_API centra_status centra_eval_run(centra_session *session, const centra_eval_options *options,
+                                         centra_eval **out);
+/* What the calls below gave becomes invalid. */
+CENTRA_API void centra_eval_free(centra_eval *eval);
+
+typedef struct centra_eval_summary {
+    const char *backbone, *weights, *data, *split; /* weights and split may be NULL */
+    const char *data_fingerprint;                  /* SHA-256 over class names and decoded pixels */
+    size_t way, shot, query, episodes;
+    uint64_t seed;
+    size_t heads, classes, pictures;
+    size_t classes_left_out, unreadable; /* classes with fewer than shot + query pictures; pictures */
+    double encode_seconds;
+} centra_eval_summary;
+CENTRA_API void centra_eval_summarise(const centra_eval *eval, centra_eval_summary *out);
+
+typedef struct centra_eval_row { /* of one head; accuracies are percent */
+    const char *head;
+    double accuracy, ci95; /* mean over episodes, and half of its 95 % interval by Student's t (NaN for one episode) */
+    double difference, difference_ci95; /* to the first head, episode by episode; NaN for the first */
+    double loss, seconds;
+    const double *episodes; /* the accuracy of each episode, percent */
+} centra_eval_row;
+/* CENTRA_USAGE when there is no such head. */
+CENTRA_API centra_status centra_eval_head_row(const centra_eval *eval, size_t head, centra_eval_row *out);
+/* Queries of a class that were played, and those that the head told right; CENTRA_USAGE behind the last class. */
+CENTRA_API centra_status centra_eval_head_class(const centra_eval *eval, size_t head, size_t index, const char **name,
+                                                size_t *asked, size_t *right);
+/* The options that were in effect, as "name" and "value"; CENTRA_USAGE behind the last. */
+CENTRA_API centra_status centra_eval_head_option(const centra_eval *eval, size_t head, size_t index,
+                                                 centra_option *out);
+
 /* Training */
 
 typedef enum centra_train_phase { CENTRA_TRAIN_STEP, CENTRA_TRAIN_VALIDATION, CENTRA_TRAIN_EPOCH } centra_train_phase;

@@ -8,7 +8,9 @@
 #include <string.h>
 
 struct pack {
-    struct file_map map;
+    struct file_map map;        /* empty when the bytes are the caller's */
+    const unsigned char *bytes; /* [n] */
+    size_t n;
     char *path; /* owned */
     size_t table_at, table_bytes;
     uint64_t pictures;
@@ -27,8 +29,8 @@ static status bad(const struct pack *p, const char *what)
 
 static status read_footer(struct pack *p)
 {
-    const unsigned char *b = p->map.bytes;
-    const size_t n = p->map.n;
+    const unsigned char *b = p->bytes;
+    const size_t n = p->n;
     if (n < PACK_HEADER_BYTES + PACK_FOOTER_BYTES || memcmp(b, PACK_MAGIC, 8)) return bad(p, "it has no header");
     if (pack_u32(b + 8) != PACK_VERSION)
         return fail(ST_UNSUPPORTED, "'%s' is a pack of version %u; this program reads version %d", p->path,
@@ -75,11 +77,11 @@ static status read_table(struct pack *p, struct item_list *list)
     for (uint64_t i = 0; i < p->pictures; i++) {
         struct record r;
         const size_t record_at = at;
-        TRY(read_record(p, p->map.bytes + at, end - at, &r));
+        TRY(read_record(p, p->bytes + at, end - at, &r));
         at += PACK_RECORD_BYTES;
         for (int k = 0; k < 3; k++) {
             text_clear(&name[k]);
-            text_add_bytes(&name[k], p->map.bytes + at, r.name_bytes[k]);
+            text_add_bytes(&name[k], p->bytes + at, r.name_bytes[k]);
             TRY(text_status(&name[k]));
             if (strlen(text_string(&name[k])) != r.name_bytes[k]) {
                 st = bad(p, "a name has a NUL");
@@ -100,9 +102,9 @@ done:
 static status find(const struct pack *p, const struct item *i, struct record *out)
 {
     const size_t at = (size_t)i->at;
-    status st = read_record(p, p->map.bytes + at, p->table_at + p->table_bytes - at, out);
+    status st = read_record(p, p->bytes + at, p->table_at + p->table_bytes - at, out);
     if (st != OK) return st;
-    if (pack_sum(p->map.bytes + out->at, out->bytes) == out->sum) return OK;
+    if (pack_sum(p->bytes + out->at, out->bytes) == out->sum) return OK;
     return fail(ST_FORMAT, "'%s' in the pack '%s' is damaged; make the pack again", i->name, p->path);
 }
 
@@ -111,7 +113,7 @@ static status pack_bytes(const struct source *s, const struct item *i, struct so
     const struct pack *p = s->context;
     struct record r;
     status st = find(p, i, &r);
-    if (st == OK) *out = (struct source_bytes){(const char *)p->map.bytes + r.at, r.bytes, NULL};
+    if (st == OK) *out = (struct source_bytes){(const char *)p->bytes + r.at, r.bytes, NULL};
     return st;
 }
 
@@ -123,7 +125,7 @@ static status pack_picture(const struct source *s, const struct item *i, struct 
     status st = find(p, i, &r);
     if (st == OK) st = picture_new(r.width, r.height, &q);
     if (st != OK) return st;
-    memcpy(q.rgb, p->map.bytes + r.at, r.bytes);
+    memcpy(q.rgb, p->bytes + r.at, r.bytes);
     *out = q;
     return OK;
 }
@@ -137,7 +139,7 @@ static void pack_close(struct source *s)
     free(p);
 }
 
-status pack_source_open(const char *path, const char *split, struct source *out)
+static status begin(const char *path, const char *split, struct source *out)
 {
     status st = source_begin(out, split);
     if (st != OK) return st;
@@ -147,10 +149,29 @@ status pack_source_open(const char *path, const char *split, struct source *out)
     out->bytes = pack_bytes;
     out->picture = pack_picture;
     if (p) p->path = strdup(path);
-    if (!p || !p->path) return fail(ST_MEMORY, "no memory to open '%s'", path);
-    TRY(file_map(path, &p->map));
-    TRY(read_footer(p));
-    TRY(read_table(p, &out->list));
-done:
-    return st;
+    return p && p->path ? OK : fail(ST_MEMORY, "no memory to open '%s'", path);
+}
+
+static status read_index(struct source *s, const void *bytes, size_t n)
+{
+    struct pack *p = s->context;
+    p->bytes = bytes;
+    p->n = n;
+    status st = read_footer(p);
+    return st == OK ? read_table(p, &s->list) : st;
+}
+
+status pack_source_parse(const char *path, const void *bytes, size_t n, const char *split, struct source *out)
+{
+    status st = begin(path, split, out);
+    return st == OK ? read_index(out, bytes, n) : st;
+}
+
+status pack_source_open(const char *path, const char *split, struct source *out)
+{
+    status st = begin(path, split, out);
+    if (st != OK) return st;
+    struct file_map *map = &((struct pack *)out->context)->map;
+    st = file_map(path, map);
+    return st == OK ? read_index(out, map->bytes, map->n) : st;
 }

@@ -73,6 +73,8 @@ status csv_source_open(const char *path, const char *images, struct source *out)
 status csv_folder_open(const char *path, const char *split, const char *images, struct source *out);
 status csv_folder_is(const char *path, bool *out);
 status pack_source_open(const char *path, const char *split, struct source *out);
+/* The same from bytes that the caller keeps as long as the source. */
+status pack_source_parse(const char *path, const void *bytes, size_t n, const char *split, struct source *out);
 
 /* The names in a folder, without hidden ones, sorted byte-wise; in `memory`. */
 struct folder_entry {

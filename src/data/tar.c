@@ -100,19 +100,17 @@ static size_t field_bytes(const unsigned char *field, size_t most)
 static status member_name(struct tar *t, const unsigned char *h, text *to)
 {
     const char *name = (const char *)h + NAME_AT, *prefix = (const char *)h + PREFIX_AT;
-    bool good;
+    const bool has_prefix = !memcmp(h + MAGIC_AT, "ustar\0", 6); /* GNU's "ustar " has other fields there */
+    bool good = true;
     text_clear(to);
     if (t->next_name.length) {
         good = add_parts(to, t->next_name.data, t->next_name.length);
     } else {
-        if (!memcmp(h + MAGIC_AT, "ustar\0", 6)) /* GNU's "ustar " has other fields there */
-            good = add_parts(to, prefix, field_bytes(h + PREFIX_AT, PREFIX_BYTES));
-        else good = true;
-        size_t n = field_bytes(h + NAME_AT, NAME_BYTES);
-        good = good && add_parts(to, name, n) && n;
+        if (has_prefix) good = add_parts(to, prefix, field_bytes(h + PREFIX_AT, PREFIX_BYTES));
+        good = good && add_parts(to, name, field_bytes(h + NAME_AT, NAME_BYTES));
     }
     if (text_status(to) != OK) return text_status(to);
-    return good ? OK : bad(t, "a member's name is empty or leads outside");
+    return good && to->length ? OK : bad(t, "a member's name is empty or leads outside");
 }
 
 /* One record "LENGTH KEY=VALUE\n" at data[*at]. */

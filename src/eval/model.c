@@ -38,48 +38,18 @@ done:
     return st;
 }
 
-static double draw(const struct head_param *h, struct random *r)
+status model_start_head(const struct head *h, size_t channels, dtype type, uint64_t seed, struct params *p)
 {
-    double v = h->start;
-    if (h->start_normal > 0) v += h->start_normal * random_normal(r);
-    if (h->start_uniform > 0) v += h->start_uniform * (2 * random_unit(r) - 1);
-    return v;
-}
-
-static status start_values(const struct head_param *h, const tensor *x, struct device *d, struct random *r)
-{
-    const size_t n = tensor_count(x);
-    void *host = malloc(size_max(1, tensor_bytes(x)));
-    if (!host) return fail(ST_MEMORY, "no memory for %zu start values of %s", n, h->name);
-    for (size_t i = 0; i < n; i++) {
-        const double v = draw(h, r);
-        if (x->type == DT_F32) ((float *)host)[i] = (float)v;
-        else ((double *)host)[i] = v;
-    }
-    const status st = d->upload(d, x->data, host, tensor_bytes(x));
-    free(host);
-    return st;
-}
-
-static status head_params(struct model *m, dtype type, struct random *r)
-{
-    status st = OK;
-    for (const struct head_param *h = m->head->params; h && h->name && st == OK; h++) {
-        size_t dim[MAX_RANK] = {0};
-        struct param *p = NULL;
-        for (int axis = 0; axis < h->rank; axis++) dim[axis] = h->dim(m->channels, axis);
-        st = params_add(m->params, h->name, type, h->rank, dim, &p);
-        if (st == OK) st = start_values(h, &p->value, params_device(m->params), r);
-    }
-    return st;
+    struct random r = {.seed = seed, .stream = STREAM_HEAD};
+    return head_start(h, channels, type, &r, p);
 }
 
 status model_start(struct model *m, dtype type, uint64_t seed)
 {
-    struct random net = {.seed = seed, .stream = STREAM_NET}, head = {.seed = seed, .stream = STREAM_HEAD};
+    struct random r = {.seed = seed, .stream = STREAM_NET};
     m->channels = m->net->channels(m->net_settings);
-    const status st = m->net->params(m->net_settings, type, &net, m->params);
-    return st == OK && m->head ? head_params(m, type, &head) : st;
+    const status st = m->net->params(m->net_settings, type, &r, m->params);
+    return st == OK && m->head ? model_start_head(m->head, m->channels, type, seed, m->params) : st;
 }
 
 void model_free(struct model *m)

@@ -19,5 +19,7 @@ struct model {
 status model_new(struct device *d, const char *net, const char *head, struct model *out);
 /* Adds the parameters of type `type` with start values drawn from `seed`. */
 status model_start(struct model *m, dtype type, uint64_t seed);
+/* The head's part of that, for heads that share an encoder. */
+status model_start_head(const struct head *h, size_t channels, dtype type, uint64_t seed, struct params *p);
 void model_free(struct model *m);
 #endif

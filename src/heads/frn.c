@@ -6,27 +6,13 @@
  *             because S S^T = A - lambda I; nothing of size C is made per class and query,
  *     m > C:  z = B^-1 q:           rho q Hat - q = (rho - 1) q - rho lambda z. */
 #include "heads/frn.h"
+#include "heads/matrix.h"
 #include "heads/shots.h"
 #include <math.h>
-#include <string.h>
-
-static var *identity(tape *t, dtype type, size_t n)
-{
-    void *host;
-    const size_t bytes = n * n * dtype_bytes(type);
-    const status st = tape_host(t, bytes, &host);
-    if (st != OK) return tape_fail(t, st);
-    memset(host, 0, bytes);
-    for (size_t i = 0; i < n; i++) {
-        if (type == DT_F32) ((float *)host)[i * n + i] = 1;
-        else ((double *)host)[i * n + i] = 1;
-    }
-    return tape_upload(t, type, 2, (size_t[]){n, n}, host);
-}
 
 static var *ridge(tape *t, var *gram, var *lambda)
 {
-    return gram ? op_add(t, gram, op_mul(t, identity(t, gram->value.type, gram->value.dim[2]), lambda)) : NULL;
+    return gram ? op_add(t, gram, op_mul(t, matrix_identity(t, gram->value.type, gram->value.dim[2]), lambda)) : NULL;
 }
 
 static var *squares(tape *t, var *x, unsigned axis) { return op_sum(t, op_mul(t, x, x), 1u << axis, DROP_AXES); }
@@ -65,7 +51,7 @@ var *frn_logits(tape *t, const struct frn_terms *f, var *classes, var *query)
 }
 
 /* 1 for pairs of different classes */
-static var *pairs(tape *t, dtype type, size_t way) { return op_affine(t, identity(t, type, way), -1, 1); }
+static var *pairs(tape *t, dtype type, size_t way) { return op_affine(t, matrix_identity(t, type, way), -1, 1); }
 
 var *frn_aux_loss(tape *t, enum frn_aux kind, var *rows, const size_t *first, size_t way)
 {

@@ -3,6 +3,7 @@
 #include "heads/pool.h"
 
 const char *const pool_mode_names[] = {"mean", "mcl-query", "mcl-support", "mcl-both", NULL};
+const char *const pool_query_names[] = {"mean", "mcl-query", NULL};
 
 static var *perhaps_detached(tape *t, var *weights, bool detach)
 {

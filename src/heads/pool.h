@@ -9,7 +9,8 @@
 #include "ops/ops.h"
 
 enum pool_mode { POOL_MEAN, POOL_MCL_QUERY, POOL_MCL_SUPPORT, POOL_MCL_BOTH };
-extern const char *const pool_mode_names[]; /* "mean", "mcl-query", "mcl-support", "mcl-both", NULL */
+extern const char *const pool_mode_names[];  /* "mean", "mcl-query", "mcl-support", "mcl-both", NULL */
+extern const char *const pool_query_names[]; /* "mean", "mcl-query", NULL */
 
 struct pool_settings {
     int mode; /* enum pool_mode */
@@ -18,9 +19,12 @@ struct pool_settings {
 };
 
 /* The lines of a head's option table for its field `pool`. A head NAME has two tables: its own with `mean`, and that of
- * NAME+mcl with the plug-in that the paper's tables report for it. */
-#define POOL_OPTIONS(s, standard_mode) \
-    OPT_NAME(s, pool.mode, "pool", standard_mode, pool_mode_names, "how a picture becomes one vector"), \
+ * NAME+mcl with the plug-in that the paper's tables report for it. Heads that need each shot's own vector weigh the
+ * query only: a support weight belongs to a class, not to a shot. */
+#define POOL_OPTIONS(s, standard_mode) POOL_TABLE(s, standard_mode, pool_mode_names)
+#define POOL_QUERY_OPTIONS(s, standard_mode) POOL_TABLE(s, standard_mode, pool_query_names)
+#define POOL_TABLE(s, standard_mode, names) \
+    OPT_NAME(s, pool.mode, "pool", standard_mode, names, "how a picture becomes one vector"), \
         OPT_FLOAT_INSIDE(s, pool.walk.gamma, "pool.gamma", 20, 0, 1e7, "sharpness of the walk from query to support"), \
         OPT_FLOAT_INSIDE(s, pool.walk.beta, "pool.beta", 10, 0, 1e7, "sharpness of the walk from support to query"), \
         OPT_FLOAT(s, pool.walk.alpha, "pool.alpha", 0.999, 0, 1, \

@@ -140,6 +140,32 @@ TEST(score_out_says_what_it_wrote)
                "", SCORE, "--out", "DIR", "--json");
 }
 
+/* With scale 0 every class scores the same, whatever the features. */
+TEST(score_takes_a_heads_parameters_and_writes_their_gradients)
+{
+    struct npy a;
+    char path[512];
+    write_episode();
+    EXPECT_OK(folder_make(in_folder("P", path)));
+    write_npy("P/head.scale.npy", NPY_F64, 1, DIMS(1), (double[]){0});
+    write_npy("P/head.r.npy", NPY_F64, 1, DIMS(2), (double[]){0, 0});
+    EXPECT_RUN(
+        0,
+        "3 queries of 2 classes scored with frn, accuracy 33.33 %, loss 0.693147; DIR/ has scores.npy, labels.npy, "
+        "loss.npy, grad_support.npy, grad_query.npy, grad_params/head.scale.npy, grad_params/head.r.npy\n",
+        "", EPISODE, "--head", "frn", "--weights", "P", "--gradients", "--out", "DIR");
+    expect_shape("DIR/grad_params/head.r.npy", NPY_F32, 1, DIMS(2), &a);
+    npy_free(&a);
+    expect_shape("DIR/grad_params/head.scale.npy", NPY_F32, 1, DIMS(1), &a);
+    REQUIRE(a.data);
+    EXPECT(((float *)a.data)[0] < 0); /* a larger scale would help */
+    npy_free(&a);
+    EXPECT_RUN(0, NULL, "", EPISODE, "--head", "frn", "--gradients", "--out", "START"); /* start values */
+    EXPECT_INT(remove(in_folder("P/head.r.npy", path)), 0);
+    EXPECT_REFUSED(1, "centra score: 'P' is for another network: missing head.r", SCORE, "--head", "frn", "--weights",
+                   "P");
+}
+
 TEST(score_results_do_not_depend_on_threads)
 {
     write_episode();

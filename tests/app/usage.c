@@ -10,6 +10,7 @@
     "  bench     times a head on given shapes\n" \
     "  demo      shows what it is about on a small generated episode\n" \
     "  encode    turns pictures into feature maps with a network\n" \
+    "  eval      measures the accuracy of heads on few-shot episodes\n" \
     "  help      says what commands there are and what they take\n" \
     "  list      lists the heads, backbones, kernels, devices or recipes that there are\n" \
     "  pretrain  trains a network on all classes at once, as a recipe says\n" \

@@ -203,7 +203,7 @@ TEST(evaluate_tells_its_progress_and_stops_when_told)
     struct stand s;
     struct outcome out;
     struct watch w = {.stop_at = SIZE_MAX};
-    REQUIRE(stand_open(&s, 2, 1, 1));
+    REQUIRE(stand_open(&s, 1, 1, 1));
     s.o.progress = watch;
     s.o.context = &w;
     EXPECT_OK(play(&s, 1, three, 100, &out));
@@ -226,5 +226,30 @@ TEST(evaluate_refuses_scores_that_are_not_finite_and_nothing_to_do)
     EXPECT_STATUS(play(&s, 1, three, 0, &out), ST_USAGE);
     for (size_t i = 0; i < RIG_PICTURES * RIG_CHANNELS * RIG_LOCATIONS; i++) ((float *)s.f.data.data)[i] = NAN;
     EXPECT_STATUS(play(&s, 1, three, 10, &out), ST_NUMERIC);
+    stand_close(&s);
+}
+
+TEST(evaluate_survives_each_failing_allocation)
+{
+    struct stand s;
+    struct outcome out;
+    struct contender c = stand_head("mcl-katz");
+    REQUIRE(stand_open(&s, 1, 1, 1));
+    const struct episodes e = {.sampler = s.sampler, .count = 3};
+    REQUIRE(evaluate(&s.f, &c, 1, &e, &s.o, &out) == OK); /* the device has its scratch memory now */
+    outcome_free(&out);
+    const size_t live = alloc_live();
+    for (size_t n = 1;; n++) {
+        alloc_fail_at(n);
+        const status st = evaluate(&s.f, &c, 1, &e, &s.o, &out);
+        const bool failed = alloc_did_fail();
+        alloc_fail_at(0);
+        EXPECT_STATUS(st, failed ? ST_MEMORY : OK);
+        if (st == OK) outcome_free(&out);
+        EXPECT_INT(alloc_live(), live);
+        if (!failed) break;
+        REQUIRE(n < 200);
+    }
+    free((void *)(uintptr_t)c.settings);
     stand_close(&s);
 }

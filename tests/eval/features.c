@@ -131,3 +131,26 @@ TEST(features_stop_when_told)
     EXPECT_INT(calls, 2);
     bench_close(&b);
 }
+
+TEST(features_survive_each_failing_allocation)
+{
+    struct bench b;
+    struct features f;
+    REQUIRE(bench_open(&b, 1, false));
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &f) == OK); /* the device has its scratch memory now */
+    features_free(&f);
+    const size_t live = alloc_live();
+    for (size_t n = 1;; n++) {
+        b.o.skip_unreadable = n % 2; /* a lack of memory makes no picture unreadable */
+        alloc_fail_at(n);
+        const status st = features_encode(&b.m, b.set, &b.o, &f);
+        const bool failed = alloc_did_fail();
+        alloc_fail_at(0);
+        EXPECT_STATUS(st, failed ? ST_MEMORY : OK);
+        if (st == OK) features_free(&f);
+        EXPECT_INT(alloc_live(), live);
+        if (!failed) break;
+        REQUIRE(n < 200);
+    }
+    bench_close(&b);
+}

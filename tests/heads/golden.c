@@ -112,6 +112,10 @@ static void compare_result(const struct golden *g, const centra_episode *e, cons
                                         "similarity.npy",
                                         "grad_params/head.scale.npy",
                                         "grad_params/head.r.npy",
+                                        "grad_params/head.fc1.weight.npy",
+                                        "grad_params/head.fc1.bias.npy",
+                                        "grad_params/head.fc2.weight.npy",
+                                        "grad_params/head.fc2.bias.npy",
                                         NULL};
     const size_t support = e->support_count * e->channels * e->support_locations;
     const size_t query = e->query_count * e->channels * e->query_locations;
@@ -248,6 +252,12 @@ static void check_head(const struct golden *g)
 
 TEST(mcl_heads_give_the_recorded_numbers) { for_golden("MEL_", check_head); }
 TEST(proto_gives_the_recorded_numbers) { for_golden("proto", check_head); }
+
+TEST(matching_gives_the_recorded_numbers) { for_golden("matching", check_head); }
+TEST(dn4_gives_the_recorded_numbers) { for_golden("dn4_", check_head); }
+TEST(relation_gives_the_recorded_numbers) { for_golden("relation", check_head); }
+TEST(r2d2_gives_the_recorded_numbers) { for_golden("r2d2", check_head); }
+TEST(label_prop_gives_the_recorded_numbers) { for_golden("label_prop", check_head); }
 
 /* frn_pretrain and frn_aux are losses, not episodes. */
 TEST(frn_gives_the_recorded_numbers)

@@ -1,0 +1,139 @@
+/* eval.c - centra eval: heads on the same few-shot episodes of a data set. */
+#include "app/eval.h"
+#include "app/library.h"
+#include "app/terminal.h"
+#include "base/clock.h"
+#include <stdio.h>
+#include <unistd.h>
+
+/* Standard error while the evaluation runs: warnings on lines of their own, progress on one that is written over. */
+struct watch {
+    bool quiet, terminal;
+    size_t shown; /* columns of the progress line */
+    uint64_t last;
+};
+
+static void wipe(struct watch *w)
+{
+    if (w->shown) fprintf(stderr, "\r%*s\r", (int)w->shown, "");
+    w->shown = 0;
+}
+
+static void warn(void *context, const char *line)
+{
+    struct watch *w = context;
+    if (w->quiet) return;
+    wipe(w);
+    fprintf(stderr, "centra eval: %s\n", line);
+}
+
+static int progress(void *context, centra_eval_phase phase, size_t done, size_t of)
+{
+    enum { EVERY_NS = 100000000 };
+    struct watch *w = context;
+    const uint64_t now = clock_ns();
+    if (w->quiet || !w->terminal || (done < of && now - w->last < EVERY_NS)) return 1;
+    w->last = now;
+    wipe(w);
+    if (done == of) return 1;
+    const int n = fprintf(stderr, "%zu of %zu %s", done, of,
+                          phase == CENTRA_EVAL_ENCODING ? "pictures encoded" : "episodes played");
+    if (n > 0) w->shown = (size_t)n;
+    fflush(stderr);
+    return 1;
+}
+
+static status eval_run(const struct call *c)
+{
+    const struct eval *s = c->settings;
+    struct watch watch = {.quiet = c->common.quiet, .terminal = isatty(STDERR_FILENO)};
+    struct head_list heads = {0};
+    centra_session *session = NULL;
+    centra_eval *e = NULL;
+    status st = OK;
+    if (s->head) TRY(head_list_parse(s->head, &heads));
+    const centra_eval_options o = {.weights = s->weights,
+                                   .backbone = s->backbone,
+                                   .net_options = c->net_options,
+                                   .net_option_count = c->net_option_count,
+                                   .heads = heads.heads,
+                                   .head_count = heads.count,
+                                   .head_options = c->head_options,
+                                   .head_option_count = c->head_option_count,
+                                   .data = s->data,
+                                   .images = s->images,
+                                   .split = s->split,
+                                   .way = (size_t)s->way,
+                                   .shot = (size_t)s->shot,
+                                   .query = (size_t)s->query,
+                                   .episodes = (size_t)s->episodes,
+                                   .seed = (uint64_t)c->common.seed,
+                                   .strict = s->strict,
+                                   .shuffle_labels = s->shuffle_labels,
+                                   .save_episodes = s->save_episodes,
+                                   .episodes_from = s->episodes_from,
+                                   .warn = warn,
+                                   .progress = progress,
+                                   .context = &watch};
+    TRY(session_open(c, &session));
+    st = library(centra_eval_run(session, &o, &e));
+    wipe(&watch);
+    if (st == OK) st = c->common.json ? eval_json(c, session, e) : eval_table(c, e);
+done:
+    centra_eval_free(e);
+    centra_session_close(session);
+    head_list_free(&heads);
+    return st;
+}
+
+#define COUNT(field, name, standard, least, most, help) OPT_INT(struct eval, field, name, standard, least, most, help)
+
+static const struct option eval_options[] = {
+    OPT_FILE(struct eval, weights, "weights", NULL,
+             "the model: a file of weights, or a run's folder (its best.safetensors)"),
+    OPT_FILE_REQUIRED(struct eval, data, "data", "the data set: a folder, tar, pack or CSV list"),
+    OPT_FILE(struct eval, images, "images", NULL, "the folder of a CSV list's pictures"),
+    OPT_TEXT(struct eval, split, "split", NULL, "NAME", "the split to evaluate on; test where the set has splits"),
+    OPT_TEXT(struct eval, head, "head", NULL, "LIST",
+             "heads to compare, NAME[:KEY=VALUE...] between commas; else the one of the weights"),
+    OPT_TEXT(struct eval, backbone, "backbone", NULL, "NAME",
+             "the network, where the weights do not say; without weights a random start"),
+    COUNT(way, "way", 5, 2, 10000, "classes of an episode"),
+    COUNT(shot, "shot", 1, 1, 10000, "support pictures of each class"),
+    COUNT(query, "query", 15, 1, 10000, "query pictures of each class"),
+    COUNT(episodes, "episodes", 10000, 1, 100000000, "how many episodes"),
+    OPT_FILE(struct eval, save_episodes, "save-episodes", NULL, "write the episodes to this file"),
+    OPT_FILE(struct eval, episodes_from, "episodes-from", NULL, "play the episodes of this file instead of drawing"),
+    OPT_FLAG(struct eval, per_class, "per-class", "show the accuracy of each class as well"),
+    OPT_FLAG(struct eval, strict, "strict", "a picture that cannot be read is an error, not left out with a warning"),
+    OPT_FLAG(struct eval, shuffle_labels, "shuffle-labels",
+             "a check: query labels are drawn anew, so accuracy must be 1 / way"),
+    OPT_END};
+
+static const char *const eval_details[] = {
+    "Encodes every picture of the split once, then plays the same episodes with each head. The accuracy is the mean "
+    "over "
+    "episodes with its 95 % interval by Student's t; the difference is to the first head, episode by episode, so that "
+    "its interval is much narrower than those of the two accuracies.",
+    "Network, head and their options are what the weights say about themselves. --head.KEY VALUE goes to every head "
+    "that has the option; NAME:KEY=VALUE in the list to that one alone. Give another --data for another domain. "
+    "Episodes are drawn from --seed; results do not depend on the number of threads.",
+    "Classes with fewer than shot + query pictures are left out with a warning. With --json the result is an array "
+    "with "
+    "one object a head.",
+    NULL};
+
+const struct command eval_command = {
+    .name = "eval",
+    .title = "measures the accuracy of heads on few-shot episodes",
+    .options = eval_options,
+    .settings_bytes = sizeof(struct eval),
+    .head_options = true,
+    .net_options = true,
+    .details = eval_details,
+    .run = eval_run,
+    .examples = {{"centra eval --weights RUN --data cub.pack --head mcl,mcl-katz,unidirectional",
+                  "three heads on the same 10,000 5-way 1-shot episodes"},
+                 {"centra eval --weights RUN --data other.tar --shot 5 --head mcl:gamma=40:beta=20",
+                  "another domain, five shots"}},
+};

@@ -1,0 +1,25 @@
+/* eval.h - what the files of centra eval share: its settings, its heads, and how results are shown. */
+#ifndef APP_EVAL_H
+#define APP_EVAL_H
+#include "app/command.h"
+
+struct eval {
+    const char *weights, *backbone, *data, *images, *split, *head, *save_episodes, *episodes_from;
+    int64_t way, shot, query, episodes;
+    bool per_class, strict, shuffle_labels;
+};
+
+/* eval_heads.c: "mcl,mcl-katz:gamma=40:beta=20" as heads with options of their own. */
+struct head_list {
+    centra_eval_head *heads; /* owned */
+    centra_option *options;  /* owned: what the heads point at */
+    char *words;             /* owned: what the options point at */
+    size_t count;
+};
+status head_list_parse(const char *s, struct head_list *out);
+void head_list_free(struct head_list *l);
+
+/* eval_report.c */
+status eval_table(const struct call *c, const centra_eval *e);
+status eval_json(const struct call *c, const centra_session *session, const centra_eval *e);
+#endif

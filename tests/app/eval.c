@@ -1,0 +1,102 @@
+/* eval.c - transcripts of centra eval: its table, its JSON, and what it refuses. */
+#include "base/arena.h"
+#include "base/json.h"
+#include "tests/app/program.h"
+#include "tests/eval/colours.h"
+#include "tests/test.h"
+
+#define SMALL "eval", "--backbone", "conv4", "--net.width", "4", "--data", "set", "--way", "3", "--query", "4"
+
+TEST(eval_shows_accuracy_interval_difference_and_classes)
+{
+    colour_set();
+    struct ran r = program_run("", WORDS(SMALL, "--episodes", "30", "--head", "mcl-katz,unidirectional:gamma=40",
+                                         "--per-class", "--head.alpha", "0.3"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(!strncmp(
+        r.out,
+        "conv4 on set (test): 4 classes, 26 pictures\n30 episodes, 3-way 1-shot, 4 queries of each class\n\nhead", 95));
+    EXPECT(strstr(r.out, "\nmcl-katz ") && strstr(r.out, "\nunidirectional ") && strstr(r.out, " +- "));
+    EXPECT(strstr(r.out, "\nc3 ") && !strstr(r.out, "\nc4 "));
+    EXPECT_TEXT(r.err, "centra eval: there are no weights: conv4 starts from random ones\n"
+                       "centra eval: 1 of 5 classes have fewer than 5 pictures and are left out\n");
+    ran_free(&r);
+    r = program_run("", WORDS(SMALL, "--episodes", "1", "--head", "mcl-katz", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(!strncmp(r.out, "head", 4) && !strstr(r.out, "+-"));
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+}
+
+static const char *const keys[] = {
+    "head",         "options",  "backbone", "weights",          "data",    "split",     "way",    "shot",
+    "query",        "episodes", "seed",     "accuracy",         "ci95",    "per_class", "paired", "encode_seconds",
+    "head_seconds", "device",   "threads",  "data_fingerprint", "version", NULL};
+
+TEST(eval_json_is_an_array_with_an_object_a_head)
+{
+    arena *memory = arena_new(1 << 14);
+    const struct json *all = NULL;
+    colour_set();
+    struct ran r = program_run(
+        "", WORDS(SMALL, "--episodes", "30", "--head", "mcl-katz,mcl:beta=7", "--seed", "3", "--json"));
+    EXPECT_INT(r.status, 0);
+    REQUIRE(memory && json_parse("eval", r.out, strlen(r.out), memory, &all) == OK);
+    EXPECT_INT(all->count, 2);
+    for (const struct json *row = all->first; row; row = row->next) {
+        const struct json *member = row->first;
+        for (size_t i = 0; keys[i]; i++, member = member ? member->next : NULL)
+            EXPECT_TEXT(member ? member->key : NULL, keys[i]);
+        EXPECT(!member);
+        EXPECT(json_member(row, "accuracy")->real > 1);
+        EXPECT_INT(json_member(row, "per_class")->count, COLOUR_CLASSES);
+        EXPECT_INT(json_member(row, "seed")->integer, 3);
+    }
+    const struct json *first = all->first, *second = first->next;
+    EXPECT_INT(json_member(first, "paired")->kind, JSON_NULL);
+    EXPECT_TEXT(json_member(json_member(second, "paired"), "against")->string, "mcl-katz");
+    EXPECT_NEAR(json_member(json_member(second, "paired"), "difference")->real,
+                json_member(second, "accuracy")->real - json_member(first, "accuracy")->real, 1e-9);
+    EXPECT_NEAR(json_member(json_member(second, "options"), "beta")->real, 7, 0);
+    arena_free(memory);
+    ran_free(&r);
+}
+
+TEST(eval_saves_episodes_and_plays_them_again)
+{
+    colour_set();
+    struct ran a = program_run("",
+                               WORDS(SMALL, "--episodes", "20", "--head", "mcl", "--quiet", "--save-episodes", "e"));
+    struct ran b = program_run("", WORDS("eval", "--backbone", "conv4", "--net.width", "4", "--data", "set", "--head",
+                                         "mcl", "--quiet", "--episodes-from", "e"));
+    EXPECT_INT(a.status, 0);
+    EXPECT_INT(b.status, 0);
+    const char *x = strstr(a.out, "+-"), *y = strstr(b.out, "+-");
+    REQUIRE(x && y);
+    EXPECT(!strncmp(x - 6, y - 6, 14));
+    ran_free(&a);
+    ran_free(&b);
+    EXPECT_REFUSED(2, "centra eval: episodes are played again from 'e'; saving them as well makes no sense", SMALL,
+                   "--head", "mcl", "--episodes-from", "e", "--save-episodes", "f");
+}
+
+TEST(eval_refuses_in_one_line)
+{
+    colour_set();
+    EXPECT_REFUSED(2, "centra eval: --data is missing: the data set: a folder, tar, pack or CSV list", "eval");
+    EXPECT_REFUSED(2, "centra eval: neither weights nor a backbone are given; give weights to evaluate", "eval",
+                   "--data", "set");
+    EXPECT_REFUSED(2, "centra eval: there is no head 'mlc'; did you mean 'mcl'?", SMALL, "--head", "mcl,mlc");
+    EXPECT_REFUSED(2, "centra eval: --head has an empty name in its list", SMALL, "--head", "mcl,");
+    EXPECT_REFUSED(2, "centra eval: --head: 'gamma' behind mcl is not KEY=VALUE", SMALL, "--head", "mcl:gamma");
+    EXPECT_REFUSED(1, "centra eval: cannot open 'none.safetensors': No such file or directory", "eval", "--weights",
+                   "none.safetensors", "--data", "set");
+    struct ran r = program_run("", WORDS("eval", "--backbone", "conv4", "--head", "mcl", "--data", "set", "--quiet"));
+    EXPECT_INT(r.status, 1); /* no class has 16 pictures */
+    EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
+    ran_free(&r);
+    r = program_run("", WORDS(SMALL, "--head", "mcl", "--split", "val", "--quiet"));
+    EXPECT_INT(r.status, 1);
+    EXPECT(strstr(r.err, "val") && strstr(r.err, "test"));
+    ran_free(&r);
+}

@@ -1,0 +1,176 @@
+/* worked.c - small episodes of matching, dn4, relation, r2d2 and label-prop, worked out by hand. */
+#include "tests/heads/stage.h"
+#include "tests/test.h"
+
+/* Runs a head with settings "name=value ..." given as pairs, NULL-terminated. */
+static bool run(const char *head, const char *const *pairs, const struct play *p, struct outcome *out)
+{
+    struct stage s;
+    if (!stage_open(&s, head, DT_F64, 1, p->channels)) return false;
+    for (; *pairs; pairs += 2) stage_set(&s, pairs[0], pairs[1]);
+    const bool ran = stage_run(&s, p, TAPE_TRAINING, out);
+    stage_close(&s);
+    return ran;
+}
+#define PAIRS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define NO_PAIRS ((const char *const[]){NULL})
+
+/* One location, two channels: class 0 has the directions east and north, class 1 has west. The query looks east. */
+static const struct play compass = {.ns = 3,
+                                    .way = 2,
+                                    .channels = 2,
+                                    .rs = 1,
+                                    .nq = 1,
+                                    .rq = 1,
+                                    .support = {2, 0, -3, 0, 0, 2},
+                                    .support_labels = {0, 1, 0},
+                                    .query = {5, 0}};
+
+TEST(matching_attends_to_shots_by_the_worked_example)
+{
+    static struct outcome out;
+    REQUIRE(run("matching", PAIRS("temperature", "2"), &compass, &out));
+    const double z0 = log((exp(2) + exp(0)) / 2), z1 = -2; /* cosines 1 and 0; -1 */
+    EXPECT_NEAR(out.scores[0], z0 / 2, 1e-14);
+    EXPECT_NEAR(out.scores[1], z1 / 2, 1e-14);
+    EXPECT_NEAR(out.loss, log1p(exp(z1 - z0)), 1e-14);
+    REQUIRE(run("matching", PAIRS("temperature", "2", "variant", "proto"), &compass, &out));
+    EXPECT_NEAR(out.scores[0], sqrt(0.5), 1e-14); /* the mean looks north-east */
+    EXPECT_NEAR(out.scores[1], -1, 1e-14);
+    EXPECT_NEAR(out.loss, log1p(exp(2 * (-1 - sqrt(0.5)))), 1e-14);
+}
+
+TEST(matching_is_finite_when_sharp)
+{
+    static struct outcome out;
+    REQUIRE(run("matching", PAIRS("temperature", "1e5"), &compass, &out));
+    EXPECT_NEAR(out.scores[0], 1, 1e-4);
+    EXPECT_NEAR(out.scores[1], -1, 1e-14);
+    EXPECT_NEAR(out.loss, 0, 1e-14);
+}
+
+/* Two locations. Class 0 has two shots: (east, north) and (north, north); class 1 one: (west, east). The query looks (east, north). */
+static const struct play dense = {.ns = 3,
+                                  .way = 2,
+                                  .channels = 2,
+                                  .rs = 2,
+                                  .nq = 1,
+                                  .rq = 2,
+                                  .support = {1, 0, 0, 1, 0, 0, 1, 1, -1, 1, 0, 0},
+                                  .support_labels = {0, 0, 1},
+                                  .query = {3, 0, 0, 2}};
+
+static void expect_dn4(const char *const *pairs, double class0, double class1)
+{
+    static struct outcome out;
+    REQUIRE(run("dn4", pairs, &dense, &out));
+    EXPECT_NEAR(out.scores[0], class0, 1e-14);
+    EXPECT_NEAR(out.scores[1], class1, 1e-14);
+}
+
+TEST(dn4_finds_neighbours_by_the_worked_example)
+{
+    expect_dn4(NO_PAIRS, 2, 1);                                             /* 1 + 1; 1 + 0 */
+    expect_dn4(PAIRS("k", "2"), 1 + 0 + 1 + 1, 1 - 1 + 0 + 0);              /* the two nearest of all */
+    expect_dn4(PAIRS("k", "2", "reduce", "mean"), 1.5, 0);                  /* half of that */
+    expect_dn4(PAIRS("shots", "average"), sqrt(0.5) + 1, 1);                /* (north-east, north); (west, east) */
+    expect_dn4(PAIRS("shots", "per-shot"), ((1 + 1) + (0 + 1)) / 2.0, 1.0); /* unequal shots: the mean over them */
+}
+
+TEST(dn4_refuses_more_neighbours_than_there_are)
+{
+    struct stage s;
+    struct head_result r = {0};
+    REQUIRE(stage_open(&s, "dn4", DT_F64, 1, 2));
+    stage_set(&s, "k", "3");
+    struct episode e = {.support = world_constant(&s.w, DIMS(1, 1, 2), NUMBERS(1, 2)),
+                        .support_labels = op_labels(s.w.t, (int32_t[]){0}, 1, 1),
+                        .query = world_constant(&s.w, DIMS(1, 1, 1), NUMBERS(1)),
+                        .way = 1};
+    EXPECT(!s.head->forward(s.w.t, s.settings.bytes, s.p, &e, 0, &r));
+    EXPECT_STATUS(tape_status(s.w.t), ST_VALUE);
+    EXPECT_TEXT(error_text(), "--head.k is 3, but a class has only 2 features to choose from");
+    stage_close(&s);
+}
+
+/* fc1 = [1 2 | 3 4] + 1, fc2 = 2 - 1; class means (1, 1) and (-3, 0), query (5, 0). */
+TEST(relation_compares_class_before_query_by_the_worked_example)
+{
+    static struct outcome out;
+    struct play p = compass;
+    const double params[] = {1, 2, 3, 4, 1, 2, -1};
+    memcpy(p.params, params, sizeof params);
+    REQUIRE(run("relation", NO_PAIRS, &p, &out));
+    EXPECT_NEAR(out.scores[0], 2 * (1 + 2 + 15 + 1) - 1, 1e-13);
+    EXPECT_NEAR(out.scores[1], 2 * (-3 + 15 + 1) - 1, 1e-13);
+    p.query[0] = -5;
+    REQUIRE(run("relation", NO_PAIRS, &p, &out));
+    EXPECT_NEAR(out.scores[0], -1, 1e-13); /* the hidden number is negative, hence 0 */
+}
+
+TEST(relation_refuses_a_single_channel)
+{
+    struct stage s;
+    struct head_result r = {0};
+    REQUIRE(stage_open(&s, "relation", DT_F64, 1, 2));
+    struct episode e = {.support = world_constant(&s.w, DIMS(1, 1, 1), NUMBERS(1)),
+                        .support_labels = op_labels(s.w.t, (int32_t[]){0}, 1, 1),
+                        .query = world_constant(&s.w, DIMS(1, 1, 1), NUMBERS(1)),
+                        .way = 1};
+    EXPECT(!s.head->forward(s.w.t, s.settings.bytes, s.p, &e, 0, &r));
+    EXPECT_STATUS(tape_status(s.w.t), ST_SHAPE);
+    stage_close(&s);
+}
+
+/* Orthogonal shots (2, 0) and (0, 3) of two classes: W = x / (|x|^2 + lambda). */
+TEST(r2d2_regresses_by_the_worked_example)
+{
+    static struct outcome out;
+    const struct play p = {.ns = 2,
+                           .way = 2,
+                           .channels = 2,
+                           .rs = 1,
+                           .nq = 1,
+                           .rq = 1,
+                           .support = {2, 0, 0, 3},
+                           .support_labels = {0, 1},
+                           .query = {1, 2},
+                           .params = {5}};
+    REQUIRE(run("r2d2", PAIRS("lambda", "6"), &p, &out));
+    EXPECT_NEAR(out.scores[0], 5 * 2.0 / (4 + 6), 1e-14);
+    EXPECT_NEAR(out.scores[1], 5 * 6.0 / (9 + 6), 1e-14);
+}
+
+TEST(r2d2_refuses_weights_on_the_support)
+{
+    struct stage s;
+    REQUIRE(stage_open(&s, "r2d2+mcl", DT_F64, 1, 2));
+    EXPECT_STATUS(option_set(s.head->options, "--head.", "pool", "mcl-both", s.settings.bytes), ST_USAGE);
+    stage_close(&s);
+}
+
+/* Three nodes: two classes and the query between them, all pairs at right angles or 45 degrees. By symmetry 1/2 each;
+ * with the query on class 0's direction, the system is solved by hand below. */
+TEST(label_prop_spreads_labels_by_the_worked_example)
+{
+    static struct outcome out;
+    struct play p = {.ns = 2,
+                     .way = 2,
+                     .channels = 2,
+                     .rs = 1,
+                     .nq = 1,
+                     .rq = 1,
+                     .support = {1, 0, 0, 1},
+                     .support_labels = {0, 1},
+                     .query = {1, 1}};
+    REQUIRE(run("label-prop", PAIRS("gamma", "2", "factor", "0.5"), &p, &out));
+    EXPECT_NEAR(out.scores[0], 0.5, 1e-14);
+    p.query[1] = 0;
+    REQUIRE(run("label-prop", PAIRS("gamma", "2", "factor", "0.5"), &p, &out));
+    /* Nodes 0 and q are alike (edge 1), node 1 is at right angles to both (edge w). z = (I - What/2)^-1 e_q. */
+    const double w = exp(-2), d = 1 + w, a = 0.5 / d, b = 0.5 * w / sqrt(d * 2 * w);
+    /* z1 = b (z0 + zq), z0 = a zq + b z1: z0 (1 - b^2) = zq (a + b^2) */
+    const double z0 = (a + b * b) / (1 - b * b), z1 = b * (z0 + 1);
+    EXPECT_NEAR(out.scores[0], z0 / (z0 + z1), 1e-14);
+    EXPECT_NEAR(out.loss, -log(z0 / (z0 + z1)), 1e-14);
+}
