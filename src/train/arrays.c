@@ -1,5 +1,6 @@
 /* arrays.c - copies of parameters on the host. */
 #include "train/arrays.h"
+#include "base/plain.h"
 #include "base/size.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,7 @@ static status array_from(const char *prefix, const struct param *p, struct devic
     void *data = malloc(size_max(1, tensor_bytes(&p->value)));
     *out = (struct named_array){.name = name, .data = data}; /* the list owns them from here, whatever follows */
     if (!name || !data) return fail(ST_MEMORY, "no memory to save '%s'", p->name);
-    memcpy(name, prefix, strlen(prefix));
-    memcpy(name + strlen(prefix), p->name, strlen(p->name) + 1);
+    plain_snprintf(name, length, "%s%s", prefix, p->name);
     out->type = arrays_type(p->value.type);
     out->rank = p->value.rank;
     memcpy(out->dim, p->value.dim, sizeof out->dim);

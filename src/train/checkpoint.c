@@ -123,7 +123,7 @@ static status check_recipe(const char *path, const char *then, const char *now)
         next_line(&then, a, sizeof a);
         next_line(&now, b, sizeof b);
         if (strcmp(a, b)) break;
-        if (*a == '[') strcpy(section, a);
+        if (*a == '[') memcpy(section, a, sizeof section);
     }
     return fail(ST_VALUE,
                 "'%s' was made with another recipe: %s %s there, %s here; go on with the same, or use another folder",

@@ -174,8 +174,9 @@ TEST(checkpoint_survives_a_kill_during_saving)
     for (int round = 0; round < 12; round++) {
         const pid_t child = fork();
         REQUIRE(child >= 0);
-        for (c.step = last; child == 0; c.step++)
-            if (save(&r, &c) != OK) _exit(1);
+        if (child == 0)
+            for (c.step = last; save(&r, &c) == OK;) c.step++;
+        if (child == 0) _exit(1);
         usleep((useconds_t)(1500 + 700 * round));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);

@@ -4,6 +4,7 @@
 #include "tests/heads/rig.h"
 #include "tests/test.h"
 #include "tests/train/rig.h"
+#include "train/arrays.h"
 #include "train/folder.h"
 #include "train/metrics.h"
 #include "weights/weights.h"
@@ -194,6 +195,68 @@ TEST(a_run_that_was_killed_goes_on_from_its_last_checkpoint)
         REQUIRE(sit((struct sitting){.name = "part", .resume = true}, &out) == OK);
         expect_same_run("part", "whole");
     }
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    struct file_writer w;
+    EXPECT_OK(file_read(from, 1 << 24, &bytes, &n));
+    EXPECT_OK(file_begin(to, &w));
+    file_put(&w, bytes, n);
+    EXPECT_OK(file_commit(&w));
+    free(bytes);
+}
+
+/* As when the end of the last epochs was written, but not the checkpoint behind it. */
+TEST(a_run_goes_on_from_a_checkpoint_that_is_older_than_its_metrics)
+{
+    struct run_result out;
+    char last[600], older[600];
+    snprintf(last, sizeof last, "%s/part/last.ckpt", test_folder());
+    snprintf(older, sizeof older, "%s/older.ckpt", test_folder());
+    REQUIRE(sit((struct sitting){.name = "whole"}, &out) == OK);
+    REQUIRE(sit((struct sitting){.name = "part", .plot = {.steps = 5}}, &out) == OK);
+    copy_file(last, older);
+    REQUIRE(sit((struct sitting){.name = "part", .resume = true}, &out) == OK);
+    copy_file(older, last);
+    REQUIRE(sit((struct sitting){.name = "part", .resume = true}, &out) == OK);
+    EXPECT_INT(out.epochs, 3);
+    expect_same_run("part", "whole");
+}
+
+/* The loader brings what the course names, cropped by the course's streams; metrics are means over the epoch. */
+TEST(a_run_measures_the_steps_of_its_course)
+{
+    struct run_result out;
+    struct lessons l;
+    struct taught now;
+    struct metrics_line *lines = NULL;
+    size_t count = 0, right = 0, asked = 0;
+    double loss = 0;
+    char path[600], seen[65], wanted[65];
+    REQUIRE(lessons_open(&l, 1, ""));
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(lessons_step(&l, &now) == OK);
+        loss += now.loss * (double)now.asked;
+        right += now.right;
+        asked += now.asked;
+    }
+    REQUIRE(sit((struct sitting){.name = "run", .recipe = "train.epochs=1"}, &out) == OK);
+    snprintf(path, sizeof path, "%s/metrics.jsonl", folder_of("run"));
+    REQUIRE(metrics_read(path, l.memory, &lines, &count) == OK && count == 1);
+    EXPECT_NEAR(lines[0].loss, loss / (double)asked, 0);
+    EXPECT_NEAR(lines[0].accuracy, (double)right / (double)asked, 0);
+    struct arrays a = {0};
+    EXPECT_OK(arrays_add(&a, "", l.trainer->model.params, NULL));
+    snprintf(path, sizeof path, "%s/steps.safetensors", test_folder());
+    EXPECT_OK(weights_write(path, a.count, a.item, 0, NULL));
+    arrays_free(&a);
+    numbers(".", "steps.safetensors", wanted);
+    numbers("run", "best.safetensors", seen);
+    EXPECT_TEXT(seen, wanted);
+    lessons_close(&l);
 }
 
 TEST(a_run_does_not_depend_on_the_number_of_threads)
