@@ -13,7 +13,7 @@ struct conv4 {
 static const struct option conv4_options[] = {
     OPT_INT(struct conv4, width, "width", 64, 1, 4096, "channels of every layer"), OPT_END};
 
-/* What layer k (0 to 3) has beside its convolution. */
+/* What layer k (0 to 3) has beside its convolution; only a layer with a norm is pooled. */
 struct plan {
     bool norm[LAYERS], pool[LAYERS];
 };
@@ -42,8 +42,7 @@ static var *run(const struct plan *plan, const struct layer_pass *l, var *pictur
         plain_snprintf(name, sizeof name, "layer%d.0", k + 1);
         x = layer_conv(l, name, x, 1, plan->norm[k] ? BORDER_SAME : BORDER_NONE);
         plain_snprintf(name, sizeof name, "layer%d.1", k + 1);
-        if (plan->norm[k]) x = op_leaky_relu(l->t, layer_norm(l, name, x, MOMENTUM), SLOPE);
-        if (plan->pool[k]) x = op_max_pool2(l->t, x);
+        if (plan->norm[k]) x = layer_norm(l, name, x, &(struct layer_after){MOMENTUM, SLOPE, plan->pool[k]});
     }
     return layer_leave(l->t, x);
 }

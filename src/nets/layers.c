@@ -23,16 +23,32 @@ var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t str
     return op_conv2d(l->t, x, tape_param(l->t, weight), stride, pad);
 }
 
-var *layer_norm(const struct layer_pass *l, const char *name, var *x, double momentum)
+static struct batch_norm norm_of(const struct layer_pass *l, const char *name, double momentum)
 {
-    const struct batch_norm bn = {find(l, name, "weight"),
-                                  find(l, name, "bias"),
-                                  find(l, name, "running_mean"),
-                                  find(l, name, "running_var"),
-                                  momentum,
-                                  EPSILON};
+    return (struct batch_norm){find(l, name, "weight"),
+                               find(l, name, "bias"),
+                               find(l, name, "running_mean"),
+                               find(l, name, "running_var"),
+                               momentum,
+                               EPSILON};
+}
+
+var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after)
+{
+    const struct batch_norm bn = norm_of(l, name, after->momentum);
+    const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
     if (!x || tape_status(l->t) != OK) return NULL;
-    return op_batch_norm(l->t, x, &bn, l->pass->mode == NET_TRAIN);
+    return op_norm_act_pool(l->t, x, &bn, NULL, NULL, &how);
+}
+
+var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
+                     const struct layer_after *after)
+{
+    const struct batch_norm bn = norm_of(l, name, after->momentum);
+    const struct batch_norm residual_bn = norm_of(l, residual_name, after->momentum);
+    const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
+    if (!x || !residual || tape_status(l->t) != OK) return NULL;
+    return op_norm_act_pool(l->t, x, &bn, residual, &residual_bn, &how);
 }
 
 var *layer_enter(tape *t, var *pictures)
