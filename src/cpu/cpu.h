@@ -9,6 +9,9 @@
 /* `threads` is borrowed and must outlive the device. */
 status cpu_open(pool *threads, const struct kernels *kernels, struct device **out);
 
+/* How 3x3 convolutions of stride 1 are computed: by what suits the shapes, or, for tests and timing, always one way. */
+enum cpu_conv { CPU_CONV_AUTO, CPU_CONV_DIRECT, CPU_CONV_WINOGRAD };
+
 /* For cpu/prims: what stands behind device.state. */
 struct cpu {
     pool *threads;
@@ -18,6 +21,7 @@ struct cpu {
         size_t bytes;
     } * scratch;
     struct cpu_scratch shared; /* for the calling thread: what all pieces of a primitive share */
+    enum cpu_conv conv;
 };
 static inline struct cpu *cpu_of(struct device *d) { return d->state; }
 /* At least `bytes`, 64-byte aligned, contents undefined, valid until the next request for the same worker. */

@@ -41,7 +41,8 @@ static void pixel(const struct shape *s, const struct triple *t, size_t p, size_
     }
 }
 
-static void check_shape(struct rig *r, const struct shape *s)
+/* `more` times the tolerance of plain sums. */
+static void check_shape_within(struct rig *r, const struct shape *s, double more)
 {
     const size_t oh = out_size(s->h, s->kh, s), ow = out_size(s->w, s->kw, s);
     const struct conv_shape how = {s->stride, s->pad};
@@ -54,18 +55,103 @@ static void check_shape(struct rig *r, const struct shape *s)
                        rig_numbers(r, &dx), rig_numbers(r, &dw)};
     for (size_t i = 0; i < tensor_count(&y); i++) pixel(s, &t, i / s->out, i);
     EXPECT_OK(PRIM(r, conv2d, &x, &w, how, &y));
-    EXPECT_TENSOR(r, y, t.y, 8 + (double)(s->in * s->kh * s->kw) / 2);
+    EXPECT_TENSOR(r, y, t.y, more * (8 + (double)(s->in * s->kh * s->kw) / 2));
     EXPECT_OK(PRIM(r, conv2d_grad_x, &w, &dy, how, &dx));
-    EXPECT_TENSOR(r, dx, t.dx, 8 + (double)(s->out * s->kh * s->kw) / 2);
+    EXPECT_TENSOR(r, dx, t.dx, more * (8 + (double)(s->out * s->kh * s->kw) / 2));
     EXPECT_OK(PRIM(r, conv2d_grad_w, &x, &dy, how, &dw));
-    EXPECT_TENSOR(r, dw, t.dw, 8 + (double)(s->n * oh * ow) / 2);
+    EXPECT_TENSOR(r, dw, t.dw, more * (8 + (double)(s->n * oh * ow) / 2));
 }
+
+static void check_shape(struct rig *r, const struct shape *s) { check_shape_within(r, s, 1); }
 
 static void check_conv(struct rig *r)
 {
     for (size_t i = 0; i < SHAPES; i++) check_shape(r, &shapes[i]);
 }
 TEST(conv2d_and_its_derivatives_of_all_shapes) { rig_each(check_conv); }
+
+/* Tiles that fill and do not fill a map, borders of every width, channels beside every vector's, few and many of them,
+ * and so many tiles that they come in several blocks or groups. */
+static const struct shape winograd_shapes[] = {
+    {1, 1, 1, 1, 1, 3, 3, 1, 1},     {1, 2, 3, 3, 5, 3, 3, 1, 1},     {2, 3, 3, 2, 4, 3, 3, 1, 0},
+    {1, 4, 4, 16, 16, 3, 3, 1, 1},   {3, 5, 7, 17, 15, 3, 3, 1, 1},   {2, 6, 6, 8, 33, 3, 3, 1, 0},
+    {1, 7, 6, 31, 64, 3, 3, 1, 2},   {2, 9, 13, 33, 20, 3, 3, 1, 0},  {0, 5, 5, 3, 4, 3, 3, 1, 1},
+    {2, 21, 21, 20, 40, 3, 3, 1, 1}, {9, 10, 10, 24, 16, 3, 3, 1, 1}, {1, 10, 10, 300, 36, 3, 3, 1, 1},
+    {1, 30, 34, 3, 150, 3, 3, 1, 1}, {1, 8, 8, 18, 310, 3, 3, 1, 1},
+};
+
+static void check_winograd(struct rig *r)
+{
+    cpu_of(r->dev)->conv = CPU_CONV_WINOGRAD;
+    for (size_t i = 0; i < sizeof winograd_shapes / sizeof *winograd_shapes; i++)
+        check_shape_within(r, &winograd_shapes[i], 8);
+}
+TEST(winograd_convolution_and_its_derivatives_of_all_shapes) { rig_each(check_winograd); }
+
+static double root_mean_square(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += x[i] * x[i];
+    return n ? sqrt(sum / (double)n) : 0;
+}
+
+/* The distance between a result's two ways, as a share of its size. */
+static double distance(struct rig *r, const tensor *one, const tensor *other)
+{
+    const size_t n = tensor_count(one);
+    double *a = rig_numbers(r, one), *b = rig_numbers(r, other), most = 0;
+    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(a[i] - b[i]));
+    return most / root_mean_square(a, n);
+}
+
+/* A layer of a real network: the loss of precision is that of a few more roundings. */
+static void check_precision(struct rig *r)
+{
+    const struct conv_shape how = {1, 1};
+    tensor x = rig_random(r, -1, 1, DIMS(2, 21, 21, 64)), w = rig_random(r, -0.1, 0.1, DIMS(64, 64, 3, 3));
+    tensor dy = rig_random(r, -1, 1, DIMS(2, 21, 21, 64)), y[2], dx[2], dw[2];
+    for (int i = 0; i < 2; i++) {
+        cpu_of(r->dev)->conv = i ? CPU_CONV_WINOGRAD : CPU_CONV_DIRECT;
+        y[i] = rig_blank(r, DIMS(2, 21, 21, 64));
+        dx[i] = rig_filled(r, 0, DIMS(2, 21, 21, 64));
+        dw[i] = rig_filled(r, 0, DIMS(64, 64, 3, 3));
+        EXPECT_OK(PRIM(r, conv2d, &x, &w, how, &y[i]));
+        EXPECT_OK(PRIM(r, conv2d_grad_x, &w, &dy, how, &dx[i]));
+        EXPECT_OK(PRIM(r, conv2d_grad_w, &x, &dy, how, &dw[i]));
+    }
+    EXPECT(distance(r, &y[0], &y[1]) < 100 * r->epsilon);
+    EXPECT(distance(r, &dx[0], &dx[1]) < 100 * r->epsilon);
+    EXPECT(distance(r, &dw[0], &dw[1]) < 100 * r->epsilon);
+    EXPECT(memcmp(y[0].data, y[1].data, tensor_bytes(&y[0])) != 0); /* both ways were taken */
+}
+TEST(winograd_convolution_is_as_precise_as_direct_to_a_hundred_roundings) { rig_each(check_precision); }
+
+static void check_affine_shape(struct rig *r, const struct shape *s, double slope)
+{
+    const size_t oh = out_size(s->h, s->kh, s), ow = out_size(s->w, s->kw, s);
+    const struct conv_shape how = {s->stride, s->pad};
+    tensor x = rig_random(r, -1, 1, DIMS(s->n, s->h, s->w, s->in));
+    tensor w = rig_random(r, -1, 1, DIMS(s->out, s->in, s->kh, s->kw)), y = rig_blank(r, DIMS(s->n, oh, ow, s->out));
+    tensor scale = rig_random(r, -1, 1, DIMS(s->out)), shift = rig_random(r, -1, 1, DIMS(s->out));
+    const double *k = rig_numbers(r, &scale), *b = rig_numbers(r, &shift);
+    struct triple t = {rig_numbers(r, &x), rig_numbers(r, &w), NULL, rig_zeros(r, tensor_count(&y)), NULL, NULL};
+    for (size_t i = 0; i < tensor_count(&y); i++) {
+        pixel(s, &t, i / s->out, i);
+        t.y[i] = t.y[i] * k[i % s->out] + b[i % s->out];
+        if (t.y[i] <= 0) t.y[i] *= slope;
+    }
+    EXPECT_OK(PRIM(r, conv2d_affine, &x, &w, how, &scale, &shift, slope, &y));
+    EXPECT_TENSOR(r, y, t.y, 8 * (8 + (double)(s->in * s->kh * s->kw) / 2));
+}
+
+static void check_affine(struct rig *r)
+{
+    for (size_t i = 0; i < SHAPES; i++) check_affine_shape(r, &shapes[i], i % 3 ? 0.1 : 1);
+    cpu_of(r->dev)->conv = CPU_CONV_WINOGRAD;
+    for (size_t i = 0; i < sizeof winograd_shapes / sizeof *winograd_shapes; i++)
+        check_affine_shape(r, &winograd_shapes[i], i % 3 ? 0.1 : 1);
+}
+TEST(conv2d_affine_scales_shifts_and_bends_the_convolution) { rig_each(check_affine); }
 
 /* More pictures than are taken at a time. */
 static void check_chunks(struct rig *r) { check_shape(r, &(struct shape){20, 40, 40, 1, 65, 3, 3, 2, 1}); }

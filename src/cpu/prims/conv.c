@@ -4,8 +4,9 @@
  * products, one for each row of the filter: [ow, kw * in] by [kw * in, out], with a read where it lies. The weights are
  * packed once a call, as panels [panel][kh][kw][in][width]. A piece is a band of rows of one picture; inside it panels
  * come first, so that a panel stays in the cache while all rows meet it. The derivative is a convolution of dy, with
- * zeros between its pixels when the stride is not 1, by the weights turned by half a turn. */
-#include "cpu/prims/frame.h"
+ * zeros between its pixels when the stride is not 1, by the weights turned by half a turn. Most 3x3 convolutions of f32
+ * are cheaper by another way: cpu/prims/winograd.c. */
+#include "cpu/prims/winograd.h"
 
 enum { BAND_BYTES = 256 << 10, PANEL_BYTES = 256 << 10 };
 
@@ -16,7 +17,7 @@ struct conv {
     size_t n, kh, kw, stride;
     size_t oh, ow, out; /* of the result */
     real *panels, *to;
-    bool add;
+    struct R(epilogue) end;
     size_t band, bands; /* rows of a band, bands of a picture */
     size_t filter_rows; /* that are multiplied at a time: as much of a panel as the cache likes */
 };
@@ -55,7 +56,8 @@ static void multiply_band(const struct conv *c, const real *frame, real *to, siz
                 c->k->gemm_sum(size_min(c->filter_rows, c->kh - ky), line, depth * width, c->ow,
                                size_min(width, c->out - j), depth, frame + (y * c->stride + ky) * line,
                                c->stride * c->from.c, 1, c->panels + j * taps_of(c) + ky * depth * width, width, 0,
-                               to + y * c->ow * c->out + j, c->out, c->add || ky > 0);
+                               to + y * c->ow * c->out + j, c->out, c->end.add || ky > 0);
+    if (c->end.scale) c->k->scale_shift_leaky(rows * c->ow, c->out, c->end.scale, c->end.shift, c->end.slope, to);
 }
 
 /* Frame rows under a band of `rows` rows of outputs. */
@@ -104,11 +106,34 @@ done:
     return st;
 }
 
-status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+static struct R(frame) frame_of(const tensor *x, size_t step, ptrdiff_t top, ptrdiff_t left, size_t width)
 {
-    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3], pad = s.pad;
+    return (struct R(frame)){reals(x), x->dim[1], x->dim[2], x->dim[3], step, top, left, width};
+}
+
+/* y = the convolution of x, and what `end` says. */
+static status forward(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, struct R(epilogue) end,
+                      const tensor *y)
+{
+    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    const ptrdiff_t pad = (ptrdiff_t)s.pad;
+    const struct R(frame) from = frame_of(x, 1, pad, pad, x->dim[2] + 2 * s.pad);
+    if (R(winograd_fits)(d, w, s, y))
+        return R(winograd_conv)(&(struct R(winograd)){.d = d,
+                                                      .k = KERNELS(d),
+                                                      .from = from,
+                                                      .n = x->dim[0],
+                                                      .oh = y->dim[1],
+                                                      .ow = y->dim[2],
+                                                      .out = y->dim[3],
+                                                      .w = reals(w),
+                                                      .row = 9,
+                                                      .column = 9 * in,
+                                                      .to = reals(y),
+                                                      .end = end});
     struct conv c = {.d = d,
                      .k = KERNELS(d),
+                     .from = from,
                      .n = x->dim[0],
                      .kh = kh,
                      .kw = kw,
@@ -116,18 +141,46 @@ status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct
                      .oh = y->dim[1],
                      .ow = y->dim[2],
                      .out = y->dim[3],
-                     .to = reals(y)};
-    c.from = (struct R(frame)){reals(x), x->dim[1],      x->dim[2],      in,
-                               1,        (ptrdiff_t)pad, (ptrdiff_t)pad, x->dim[2] + 2 * pad};
+                     .to = reals(y),
+                     .end = end};
     struct packing p = {.w = reals(w), .taps = kh * kw, .in = in, .out = c.out, .row = kh * kw, .column = in * kh * kw};
     return conv_run(&c, &p);
+}
+
+status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+{
+    return forward(d, x, w, s, (struct R(epilogue)){.add = false}, y);
+}
+
+status R(prim_conv2d_affine)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
+                             const tensor *scale, const tensor *shift, double slope, tensor *y)
+{
+    return forward(d, x, w, s, (struct R(epilogue)){false, reals(scale), reals(shift), (real)slope}, y);
 }
 
 status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
 {
     const size_t out = w->dim[0], in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    const ptrdiff_t top = (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad, left = (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad;
+    const struct R(frame) from = frame_of(dy, s.stride, top, left, dx->dim[2] + kw - 1);
+    const struct R(epilogue) end = {.add = true};
+    if (R(winograd_fits)(d, w, s, dx))
+        return R(winograd_conv)(&(struct R(winograd)){.d = d,
+                                                      .k = KERNELS(d),
+                                                      .from = from,
+                                                      .n = dx->dim[0],
+                                                      .oh = dx->dim[1],
+                                                      .ow = dx->dim[2],
+                                                      .out = in,
+                                                      .w = reals(w),
+                                                      .row = 9 * in,
+                                                      .column = 9,
+                                                      .turned = true,
+                                                      .to = reals(dx),
+                                                      .end = end});
     struct conv c = {.d = d,
                      .k = KERNELS(d),
+                     .from = from,
                      .n = dx->dim[0],
                      .kh = kh,
                      .kw = kw,
@@ -136,15 +189,7 @@ status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy
                      .ow = dx->dim[2],
                      .out = in,
                      .to = reals(dx),
-                     .add = true};
-    c.from = (struct R(frame)){reals(dy),
-                               dy->dim[1],
-                               dy->dim[2],
-                               out,
-                               s.stride,
-                               (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad,
-                               (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad,
-                               c.ow + kw - 1};
+                     .end = end};
     struct packing p = {
         .w = reals(w), .taps = kh * kw, .in = out, .out = in, .row = in * kh * kw, .column = kh * kw, .turned = true};
     return conv_run(&c, &p);

@@ -4,7 +4,7 @@
  * Pictures are taken a few at a time. First each gets its frame (cpu/prims/frame.h) and its dy packed into panels; then
  * pieces that each own a block of the result, [filter row][kw * in][out], add the pictures to it in order. So no sum is
  * shared between pieces, and none depends on the number of threads. At the end the result is turned to [out, in, kh, kw]. */
-#include "cpu/prims/frame.h"
+#include "cpu/prims/winograd.h"
 
 enum { CHUNK_BYTES = 16 << 20, ROWS = 84 };
 
@@ -89,6 +89,10 @@ status R(prim_conv2d_grad_w)(struct device *d, const tensor *x, const tensor *dy
     void *memory;
     c.from = (struct R(frame)){reals(x), x->dim[1],      x->dim[2],      in,
                                1,        (ptrdiff_t)pad, (ptrdiff_t)pad, x->dim[2] + 2 * pad};
+    if (R(winograd_fits)(d, dw, s, dy)) {
+        struct R(winograd) w = {.d = d, .k = c.k, .from = c.from, .n = n, .oh = c.oh, .ow = c.ow, .out = c.out};
+        return R(winograd_grad_w)(&w, c.dy, c.dw);
+    }
     c.depth = kw * in;
     c.blocks = size_div_up(c.depth, ROWS);
     c.all_columns = size_div_up(c.out, c.k->gemm_width);

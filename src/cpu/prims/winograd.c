@@ -1,0 +1,215 @@
+/* winograd.c - convolution by 3x3 weights with stride 1 by Winograd's method (cpu/winograd.h).
+ *
+ * Outputs are cut into tiles of 4x4. The patches under a block of tiles become 36 matrices [tiles, in], these are
+ * multiplied by 36 matrices of weights [in, out], which are made once a call as panels [panel][36][in][width], and the
+ * products of one panel become the tiles' pixels. With few channels a piece does all of that for a block of tiles, whose
+ * spectra stay in the second-level cache. With many, a block would be too small for the weights that pass by; then the
+ * spectra of a larger group of tiles are made first, and a piece multiplies a block of them by one panel. */
+#include "cpu/prims/winograd.h"
+
+enum {
+    BLOCK_BYTES = 576 << 10, /* of a block's spectra, in the second-level cache */
+    GROUP_BYTES = 8 << 20,   /* of a group's, in the third */
+    LEAST_BLOCK = 28,        /* tiles; with fewer, weights pass by faster than the cache gives them */
+    MOST_BLOCK = 56,
+    LEAST_PIECES = 16, /* enough for many threads to share evenly */
+    PATCH = WINOGRAD_PATCH * WINOGRAD_PATCH,
+    WEIGHT_ROWS = 16, /* input channels whose weights one piece transforms */
+    APART = 16,       /* numbers between matrices, lest 36 of them fall into the same cache set */
+};
+
+struct plan {
+    const struct R(winograd) *c;
+    size_t width, panels;
+    size_t u_step, v_step, m_step; /* of a place, in weights, patches and products */
+    real *u, *v;
+    size_t first, count;  /* the group's tiles, when spectra are shared */
+    size_t block, blocks; /* tiles of a block, blocks of the group or of all tiles */
+};
+
+void R(winograd_tiles)(struct R(winograd) *c)
+{
+    c->down = size_div_up(c->oh, WINOGRAD_TILE);
+    c->across = size_div_up(c->ow, WINOGRAD_TILE);
+    c->tiles = c->n * c->down * c->across;
+}
+
+static size_t apart(size_t count) { return size_round_up(count, APART) + APART; }
+
+void R(winograd_patches)(const struct R(winograd) *c, size_t first, size_t count, real *v, size_t step, real *patch)
+{
+    const size_t in = c->from.c, line = c->from.w * in;
+    for (size_t t = 0; t < count; t++) {
+        const size_t tile = first + t, picture = tile / (c->down * c->across);
+        const size_t top = tile / c->across % c->down * WINOGRAD_TILE, left = tile % c->across * WINOGRAD_TILE;
+        const ptrdiff_t y = (ptrdiff_t)top - c->from.top, x = (ptrdiff_t)left - c->from.left;
+        if (y >= 0 && x >= 0 && (size_t)y + WINOGRAD_PATCH <= c->from.h && (size_t)x + WINOGRAD_PATCH <= c->from.w) {
+            const real *at = c->from.data + (picture * c->from.h + (size_t)y) * line + (size_t)x * in;
+            c->k->winograd_input(in, at, line, in, v + t * in, step);
+            continue;
+        }
+        struct R(frame) f = c->from;
+        f.left = -x;
+        f.width = WINOGRAD_PATCH;
+        R(frame_copy)(&f, picture, top, WINOGRAD_PATCH, patch);
+        c->k->winograd_input(in, patch, WINOGRAD_PATCH * in, in, v + t * in, step);
+    }
+}
+
+/* Weights of one panel and a few input channels. */
+static status weights_piece(void *context, size_t piece, size_t worker)
+{
+    const struct plan *p = context;
+    const struct R(winograd) *c = p->c;
+    const size_t width = p->width, parts = size_div_up(c->from.c, WEIGHT_ROWS), first = piece / parts * width;
+    const struct range rows = piece_range(c->from.c, WEIGHT_ROWS, piece % parts);
+    const size_t columns = size_min(width, c->out - first);
+    real taps[9 * GEMM_MAX_WIDTH];
+    (void)worker;
+    for (size_t i = 0; i < 9 * width; i++) taps[i] = 0;
+    for (size_t i = rows.from; i < rows.to; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            const real *w = c->w + (first + j) * c->column + i * c->row;
+            for (size_t tap = 0; tap < 9; tap++) taps[tap * width + j] = w[c->turned ? 8 - tap : tap];
+        }
+        c->k->winograd_weights(width, taps, p->u + piece / parts * WINOGRAD_PLACES * p->u_step + i * width, p->u_step);
+    }
+    return OK;
+}
+
+/* Multiplies `count` tiles from `first`, whose patches are at v, by one panel and writes their pixels. */
+static void panel_tiles(const struct plan *p, size_t panel, size_t first, size_t count, const real *v, real *m)
+{
+    const struct R(winograd) *c = p->c;
+    const size_t in = c->from.c, j = panel * p->width, columns = size_min(p->width, c->out - j);
+    const real *scale = c->end.scale ? c->end.scale + j : NULL, *shift = c->end.shift ? c->end.shift + j : NULL;
+    for (size_t place = 0; place < WINOGRAD_PLACES; place++)
+        c->k->gemm(count, columns, in, v + place * p->v_step, in, 1,
+                   p->u + (panel * WINOGRAD_PLACES + place) * p->u_step, p->width, 0, m + place * p->m_step, p->width,
+                   false);
+    for (size_t t = 0; t < count; t++) {
+        const size_t tile = first + t, picture = tile / (c->down * c->across);
+        const size_t y = tile / c->across % c->down * WINOGRAD_TILE, x = tile % c->across * WINOGRAD_TILE;
+        c->k->winograd_output(columns, m + t * p->width, p->m_step, scale, shift, c->end.slope, c->end.add,
+                              c->to + ((picture * c->oh + y) * c->ow + x) * c->out + j, c->ow * c->out, c->out,
+                              size_min(WINOGRAD_TILE, c->oh - y), size_min(WINOGRAD_TILE, c->ow - x));
+    }
+}
+
+static size_t product_count(const struct plan *p) { return WINOGRAD_PLACES * p->m_step; }
+static size_t patches_count(const struct plan *p) { return WINOGRAD_PLACES * p->v_step; }
+
+/* Few channels: a block of tiles from patches to pixels. */
+static status block_piece(void *context, size_t piece, size_t worker)
+{
+    const struct plan *p = context;
+    const struct range r = piece_range(p->c->tiles, p->block, piece);
+    void *scratch;
+    const size_t count = product_count(p) + patches_count(p) + PATCH * p->c->from.c;
+    const status st = cpu_scratch(cpu_of(p->c->d), worker, count * sizeof(real), &scratch);
+    if (st != OK) return st;
+    real *m = scratch, *v = m + product_count(p);
+    R(winograd_patches)(p->c, r.from, r.to - r.from, v, p->v_step, v + patches_count(p));
+    for (size_t panel = 0; panel < p->panels; panel++) panel_tiles(p, panel, r.from, r.to - r.from, v, m);
+    return OK;
+}
+
+/* Many channels: the patches of a few tiles of the group. */
+enum { PATCHES = 4 };
+
+static status patches_piece(void *context, size_t piece, size_t worker)
+{
+    const struct plan *p = context;
+    const struct range r = piece_range(p->count, PATCHES, piece);
+    void *patch;
+    const status st = cpu_scratch(cpu_of(p->c->d), worker, PATCH * p->c->from.c * sizeof(real), &patch);
+    if (st != OK) return st;
+    R(winograd_patches)(p->c, p->first + r.from, r.to - r.from, p->v + r.from * p->c->from.c, p->v_step, patch);
+    return OK;
+}
+
+/* A block of the group's tiles by one panel; blocks of a panel follow each other, as they share its weights. */
+static status panel_piece(void *context, size_t piece, size_t worker)
+{
+    const struct plan *p = context;
+    const struct range r = piece_range(p->count, p->block, piece % p->blocks);
+    void *m;
+    const status st = cpu_scratch(cpu_of(p->c->d), worker, product_count(p) * sizeof(real), &m);
+    if (st != OK) return st;
+    panel_tiles(p, piece / p->blocks, p->first + r.from, r.to - r.from, p->v + r.from * p->c->from.c, m);
+    return OK;
+}
+
+/* Cuts `total` tiles into even blocks of at most `most`. */
+static void cut_blocks(struct plan *p, size_t total, size_t most)
+{
+    p->block = size_max(1, size_div_up(total, size_max(1, size_div_up(total, most))));
+    p->blocks = size_div_up(total, p->block);
+    p->m_step = apart(p->block * p->width);
+}
+
+static status run_blocks(struct plan *p)
+{
+    status st = OK;
+    const struct R(winograd) *c = p->c;
+    const size_t count = product_count(p) + patches_count(p) + PATCH * c->from.c;
+    TRY(cpu_reserve(cpu_of(c->d), count * sizeof(real)));
+    TRY(pool_run(cpu_of(c->d)->threads, p->blocks, block_piece, p));
+done:
+    return st;
+}
+
+static status run_groups(struct plan *p, size_t group)
+{
+    status st = OK;
+    const struct R(winograd) *c = p->c;
+    pool *threads = cpu_of(c->d)->threads;
+    TRY(cpu_reserve(cpu_of(c->d), size_max(product_count(p), PATCH * c->from.c) * sizeof(real)));
+    for (p->first = 0; p->first < c->tiles; p->first += group) {
+        p->count = size_min(group, c->tiles - p->first);
+        p->blocks = size_div_up(p->count, p->block);
+        TRY(pool_run(threads, size_div_up(p->count, PATCHES), patches_piece, p));
+        TRY(pool_run(threads, p->panels * p->blocks, panel_piece, p));
+    }
+done:
+    return st;
+}
+
+status R(winograd_conv)(struct R(winograd) *c)
+{
+    status st = OK;
+    struct plan p = {.c = c, .width = c->k->gemm_width};
+    void *memory;
+    R(winograd_tiles)(c);
+    if (c->tiles == 0) return OK;
+    const size_t tile_bytes = WINOGRAD_PLACES * c->from.c * sizeof(real), few = size_div_up(c->tiles, LEAST_PIECES);
+    const bool blocks = BLOCK_BYTES / tile_bytes >= LEAST_BLOCK;
+    const size_t groups = size_div_up(c->tiles, size_max(LEAST_BLOCK, GROUP_BYTES / tile_bytes));
+    const size_t group = size_div_up(c->tiles, groups);
+    p.panels = size_div_up(c->out, p.width);
+    p.u_step = apart(c->from.c * p.width);
+    if (blocks) cut_blocks(&p, c->tiles, size_min(size_min(MOST_BLOCK, BLOCK_BYTES / tile_bytes), size_max(few, 14)));
+    else cut_blocks(&p, group, MOST_BLOCK);
+    p.v_step = apart((blocks ? p.block : group) * c->from.c);
+    const size_t weights = p.panels * WINOGRAD_PLACES * p.u_step;
+    TRY(cpu_shared(cpu_of(c->d), (weights + (blocks ? 0 : patches_count(&p))) * sizeof(real), &memory));
+    p.u = memory;
+    p.v = p.u + weights;
+    TRY(pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p));
+    TRY(blocks ? run_blocks(&p) : run_groups(&p, group));
+done:
+    return st;
+}
+
+/* Tiles must be many enough to pay for the weights' transformation, and outputs must fill them; channels must fill the
+ * vectors. Doubles stay with sums in plain order: they are what the others are held against. */
+bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, const tensor *to)
+{
+    const enum cpu_conv asked = cpu_of(d)->conv;
+    if (w->dim[2] != 3 || w->dim[3] != 3 || s.stride != 1 || s.pad > 2 || asked == CPU_CONV_DIRECT) return false;
+    if (asked == CPU_CONV_WINOGRAD) return true;
+    const size_t h = to->dim[1], width = to->dim[2];
+    const size_t tiles = size_div_up(h, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
+    return REAL_DTYPE == DT_F32 && w->dim[0] >= 16 && w->dim[1] >= 16 && to->dim[0] * tiles >= 32 &&
+           2 * h * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
+}

@@ -1,0 +1,39 @@
+/* winograd.h - for the convolutions in cpu/prims: those of 3x3 weights and stride 1 by Winograd's method. */
+#ifndef CPU_PRIMS_WINOGRAD_H
+#define CPU_PRIMS_WINOGRAD_H
+#include "cpu/prims/frame.h"
+#include "cpu/winograd.h"
+
+/* What is done with a convolution's sums before they are written: nothing, adding them to what is there, or
+ * y = z > 0 ? z : slope z with z = sum * scale[c] + shift[c]. */
+struct R(epilogue) {
+    bool add;
+    const real *scale, *shift; /* [out] or NULL */
+    real slope;
+};
+
+/* A convolution by 3x3 weights. */
+struct R(winograd) {
+    struct device *d;
+    const kernel_table *k;
+    struct R(frame) from;       /* its step is 1; width is set for each patch */
+    size_t n, oh, ow, out;      /* of the result */
+    size_t down, across, tiles; /* tiles of a picture's height and width, of all pictures */
+    const real *w;              /* element (tap, p, j) is w[j*column + p*row + tap], or 8 - tap when turned */
+    size_t row, column;
+    bool turned;
+    real *to;
+    struct R(epilogue) end;
+};
+
+/* Fills in down, across and tiles. */
+void R(winograd_tiles)(struct R(winograd) *c);
+/* The spectra of `count` tiles' patches: tile t's place p at v + p*step + t*channels. `patch` has room for a patch. */
+void R(winograd_patches)(const struct R(winograd) *c, size_t first, size_t count, real *v, size_t step, real *patch);
+status R(winograd_conv)(struct R(winograd) *c);
+/* dw += the derivative; `from` is x, dy is [n, oh, ow, out], dw [out, in, 3, 3]. */
+status R(winograd_grad_w)(struct R(winograd) *c, const real *dy, real *dw);
+
+/* Whether Winograd's method is the one for these shapes; the device may ask for it, or for the other. */
+bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, const tensor *to);
+#endif
