@@ -36,13 +36,14 @@ static status add_params(const struct plan *plan, const struct conv4 *s, struct 
 
 static var *run(const struct plan *plan, const struct layer_pass *l, var *pictures)
 {
-    char name[LAYER_NAME];
+    char conv[LAYER_NAME], norm[LAYER_NAME];
     var *x = layer_enter(l->t, pictures);
     for (int k = 0; k < LAYERS; k++) {
-        plain_snprintf(name, sizeof name, "layer%d.0", k + 1);
-        x = layer_conv(l, name, x, 1, plan->norm[k] ? BORDER_SAME : BORDER_NONE);
-        plain_snprintf(name, sizeof name, "layer%d.1", k + 1);
-        if (plan->norm[k]) x = layer_norm(l, name, x, &(struct layer_after){MOMENTUM, SLOPE, plan->pool[k]});
+        const struct layer_after after = {MOMENTUM, SLOPE, plan->pool[k]};
+        plain_snprintf(conv, sizeof conv, "layer%d.0", k + 1);
+        plain_snprintf(norm, sizeof norm, "layer%d.1", k + 1);
+        x = plan->norm[k] ? layer_conv_norm(l, conv, norm, x, BORDER_SAME, &after)
+                          : layer_conv(l, conv, x, 1, BORDER_NONE);
     }
     return layer_leave(l->t, x);
 }

@@ -86,10 +86,10 @@ static var *conv(const struct layer_pass *l, int stage, const char *of, var *x)
     return layer_conv(l, part(name, stage, of), x, 1, BORDER_SAME);
 }
 
-static var *norm(const struct layer_pass *l, int stage, const char *of, var *x)
+static var *conv_norm(const struct layer_pass *l, int stage, const char *conv_of, const char *norm_of, var *x)
 {
-    char name[LAYER_NAME];
-    return layer_norm(l, part(name, stage, of), x, &inside);
+    char first[LAYER_NAME], second[LAYER_NAME];
+    return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, BORDER_SAME, &inside);
 }
 
 /* The chance that a position is the corner of an erased square, so that about drop of the map goes at the ramp's end. */
@@ -112,8 +112,8 @@ static var *drop(const struct layer_pass *l, const struct resnet12 *s, int stage
 static var *stage_forward(const struct layer_pass *l, const struct resnet12 *s, int stage, var *x)
 {
     char main[LAYER_NAME], side[LAYER_NAME];
-    var *a = norm(l, stage, "bn1", conv(l, stage, "conv1", x));
-    a = norm(l, stage, "bn2", conv(l, stage, "conv2", a));
+    var *a = conv_norm(l, stage, "conv1", "bn1", x);
+    a = conv_norm(l, stage, "conv2", "bn2", a);
     a = conv(l, stage, "conv3", a);
     var *shortcut = conv(l, stage, "downsample.0", x);
     part(main, stage, "bn3");
