@@ -1,4 +1,5 @@
-/* conv_threads.c - convolutions give the same bits with any number of threads, and allocate nothing the second time. */
+/* conv_threads.c - convolutions of large layers: the same bits with any number of threads, nothing allocated the second
+ * time, and the same numbers by both methods. */
 #include "tests/cpu/prims_rig.h"
 #include <stdlib.h>
 
@@ -74,4 +75,27 @@ TEST(convolutions_have_the_same_bits_with_any_number_of_threads_and_settle_their
         }
         arena_free(a);
     }
+}
+
+/* So many channels that a layer's spectra come in groups. */
+TEST(convolutions_of_many_channels_agree_by_both_methods)
+{
+    const struct layer by_products = {"products", 1, 56, 700, 8, CPU_CONV_DIRECT};
+    struct layer by_winograd = by_products;
+    struct results one, other;
+    arena *a = arena_new(1 << 20);
+    by_winograd.how = CPU_CONV_WINOGRAD;
+    run_layer(&by_products, 2, a, &one);
+    run_layer(&by_winograd, 2, a, &other);
+    for (int t = 0; t < RESULTS; t++) {
+        const float *x = one.t[t].data, *y = other.t[t].data;
+        float most = 0, apart = 0;
+        for (size_t i = 0; i < tensor_count(&one.t[t]); i++) {
+            most = fmaxf(most, fabsf(x[i]));
+            apart = fmaxf(apart, fabsf(x[i] - y[i]));
+        }
+        if (!(apart < 1e-5F * most))
+            test_failed(__FILE__, __LINE__, "result %d: %g apart, of %g", t, (double)apart, (double)most);
+    }
+    arena_free(a);
 }
