@@ -11,6 +11,20 @@ struct walk_grad_vectors {
     const void *column_v, *column_z, *column_t, *column_y, *column_s; /* [m] */
 };
 
+/* Pixels that are normalised, activated and perhaps pooled together, and the vectors of their channels; of `real`. Index
+ * 1 is the residual, which is normalised by its own vectors and added: x[1] is NULL without one. Channel vectors are
+ * readable up to the next multiple of NORM_LANES. */
+enum { NORM_LANES = 16 };
+struct norm_pixels {
+    const void *x[2]; /* [n, c]; with pooling [2 n, c] and the row below it */
+    size_t n, c;      /* pixels of the result */
+    size_t below;     /* elements from a pixel to the one below it; 0: no pooling */
+    const void *mean[2], *scale[2], *bias[2];
+    double slope;                    /* of the activation below 0 */
+    const void *tilt[2], *offset[2]; /* norm_act_grad: dx = scale g + tilt (x - mean) + offset */
+    bool add[2];                     /* to dx */
+};
+
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
 #define real float

@@ -13,7 +13,7 @@ struct conv4 {
 static const struct option conv4_options[] = {
     OPT_INT(struct conv4, width, "width", 64, 1, 4096, "channels of every layer"), OPT_END};
 
-/* What layer k (0 to 3) has beside its convolution. */
+/* What layer k (0 to 3) has beside its convolution; only a layer with a norm is pooled. */
 struct plan {
     bool norm[LAYERS], pool[LAYERS];
 };
@@ -36,14 +36,14 @@ static status add_params(const struct plan *plan, const struct conv4 *s, struct 
 
 static var *run(const struct plan *plan, const struct layer_pass *l, var *pictures)
 {
-    char name[LAYER_NAME];
+    char conv[LAYER_NAME], norm[LAYER_NAME];
     var *x = layer_enter(l->t, pictures);
     for (int k = 0; k < LAYERS; k++) {
-        plain_snprintf(name, sizeof name, "layer%d.0", k + 1);
-        x = layer_conv(l, name, x, 1, plan->norm[k] ? BORDER_SAME : BORDER_NONE);
-        plain_snprintf(name, sizeof name, "layer%d.1", k + 1);
-        if (plan->norm[k]) x = op_leaky_relu(l->t, layer_norm(l, name, x, MOMENTUM), SLOPE);
-        if (plan->pool[k]) x = op_max_pool2(l->t, x);
+        const struct layer_after after = {MOMENTUM, SLOPE, plan->pool[k]};
+        plain_snprintf(conv, sizeof conv, "layer%d.0", k + 1);
+        plain_snprintf(norm, sizeof norm, "layer%d.1", k + 1);
+        x = plan->norm[k] ? layer_conv_norm(l, conv, norm, x, BORDER_SAME, &after)
+                          : layer_conv(l, conv, x, 1, BORDER_NONE);
     }
     return layer_leave(l->t, x);
 }

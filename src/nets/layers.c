@@ -23,16 +23,44 @@ var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t str
     return op_conv2d(l->t, x, tape_param(l->t, weight), stride, pad);
 }
 
-var *layer_norm(const struct layer_pass *l, const char *name, var *x, double momentum)
+static struct batch_norm norm_of(const struct layer_pass *l, const char *name, double momentum)
 {
-    const struct batch_norm bn = {find(l, name, "weight"),
-                                  find(l, name, "bias"),
-                                  find(l, name, "running_mean"),
-                                  find(l, name, "running_var"),
-                                  momentum,
-                                  EPSILON};
+    return (struct batch_norm){find(l, name, "weight"),
+                               find(l, name, "bias"),
+                               find(l, name, "running_mean"),
+                               find(l, name, "running_var"),
+                               momentum,
+                               EPSILON};
+}
+
+var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after)
+{
+    const struct batch_norm bn = norm_of(l, name, after->momentum);
+    const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
     if (!x || tape_status(l->t) != OK) return NULL;
-    return op_batch_norm(l->t, x, &bn, l->pass->mode == NET_TRAIN);
+    return op_norm_act_pool(l->t, x, &bn, NULL, NULL, &how);
+}
+
+var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
+                     const struct layer_after *after)
+{
+    const bool folds = l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE && !after->pool;
+    if (!folds) return layer_norm(l, norm, layer_conv(l, conv, x, 1, border), after);
+    struct param *weight = find(l, conv, "weight");
+    const struct batch_norm bn = norm_of(l, norm, after->momentum);
+    if (!x || tape_status(l->t) != OK) return NULL;
+    const size_t pad = border == BORDER_SAME ? weight->value.dim[2] / 2 : 0;
+    return op_conv2d_norm(l->t, x, tape_param(l->t, weight), 1, pad, &bn, after->slope);
+}
+
+var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
+                     const struct layer_after *after)
+{
+    const struct batch_norm bn = norm_of(l, name, after->momentum);
+    const struct batch_norm residual_bn = norm_of(l, residual_name, after->momentum);
+    const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
+    if (!x || !residual || tape_status(l->t) != OK) return NULL;
+    return op_norm_act_pool(l->t, x, &bn, residual, &residual_bn, &how);
 }
 
 var *layer_enter(tape *t, var *pictures)

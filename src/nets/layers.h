@@ -36,7 +36,19 @@ struct layer_pass { /* what a forward pass shares */
 /* BORDER_SAME: k / 2 zeros on each side, so that with stride 1 a map keeps its size. */
 enum layer_border { BORDER_SAME, BORDER_NONE };
 var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t stride, enum layer_border border);
-var *layer_norm(const struct layer_pass *l, const char *name, var *x, double momentum);
+struct layer_after { /* what a batch norm has, and what follows it */
+    double momentum;
+    double slope; /* of the activation below 0 */
+    bool pool;    /* to half the size */
+};
+var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after);
+/* A convolution of stride 1 and the norm behind it: one op in inference. Pooling keeps them apart: the pass that pools
+ * normalises for nothing. */
+var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
+                     const struct layer_after *after);
+/* The end of a residual block: norm(x) + norm(residual), then what follows. */
+var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
+                     const struct layer_after *after);
 
 /* [n, 3, H, W] to channels-last, and the result back to [n, C, h, w]. */
 var *layer_enter(tape *t, var *pictures);

@@ -7,7 +7,6 @@
 #include <math.h>
 
 enum { STAGES = 4, RAMP_CALLS = 20 * 2000 };
-static const double SLOPE = 0.1, MOMENTUM = 0.1;
 
 struct resnet12 {
     const char *widths;
@@ -78,11 +77,19 @@ static size_t resnet12_channels(const void *settings)
     return parse_widths(((const struct resnet12 *)settings)->widths, width) ? width[STAGES - 1] : 0;
 }
 
-static var *conv_norm(const struct layer_pass *l, int stage, const char *conv, const char *norm, var *x)
+static const struct layer_after inside = {.momentum = 0.1, .slope = 0.1};
+static const struct layer_after end = {.momentum = 0.1, .slope = 0.1, .pool = true};
+
+static var *conv(const struct layer_pass *l, int stage, const char *of, var *x)
 {
     char name[LAYER_NAME];
-    x = layer_conv(l, part(name, stage, conv), x, 1, BORDER_SAME);
-    return layer_norm(l, part(name, stage, norm), x, MOMENTUM);
+    return layer_conv(l, part(name, stage, of), x, 1, BORDER_SAME);
+}
+
+static var *conv_norm(const struct layer_pass *l, int stage, const char *conv_of, const char *norm_of, var *x)
+{
+    char first[LAYER_NAME], second[LAYER_NAME];
+    return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, BORDER_SAME, &inside);
 }
 
 /* The chance that a position is the corner of an erased square, so that about drop of the map goes at the ramp's end. */
@@ -104,11 +111,14 @@ static var *drop(const struct layer_pass *l, const struct resnet12 *s, int stage
 
 static var *stage_forward(const struct layer_pass *l, const struct resnet12 *s, int stage, var *x)
 {
-    var *a = op_leaky_relu(l->t, conv_norm(l, stage, "conv1", "bn1", x), SLOPE);
-    a = op_leaky_relu(l->t, conv_norm(l, stage, "conv2", "bn2", a), SLOPE);
-    a = conv_norm(l, stage, "conv3", "bn3", a);
-    var *shortcut = conv_norm(l, stage, "downsample.0", "downsample.1", x);
-    return drop(l, s, stage, op_max_pool2(l->t, op_leaky_relu(l->t, op_add(l->t, a, shortcut), SLOPE)));
+    char main[LAYER_NAME], side[LAYER_NAME];
+    var *a = conv_norm(l, stage, "conv1", "bn1", x);
+    a = conv_norm(l, stage, "conv2", "bn2", a);
+    a = conv(l, stage, "conv3", a);
+    var *shortcut = conv(l, stage, "downsample.0", x);
+    part(main, stage, "bn3");
+    part(side, stage, "downsample.1");
+    return drop(l, s, stage, layer_norm_both(l, main, a, side, shortcut, &end));
 }
 
 static var *resnet12_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)

@@ -6,7 +6,7 @@
 #include "nets/layers.h"
 
 enum { STAGES = 3, FIRST_WIDTH = 16, SIDE = 5 };
-static const double MOMENTUM = 0.1, LAST_MOMENTUM = 0.9;
+static const struct layer_after relu = {.momentum = 0.1}, last_relu = {.momentum = 0.9};
 
 struct wrn {
     int64_t depth, widen;
@@ -74,10 +74,10 @@ done:
 
 static var *block_forward(const struct layer_pass *l, const struct block *b, var *x)
 {
-    char name[LAYER_NAME];
-    var *a = op_relu(l->t, layer_norm(l, part(name, b, "bn1"), x, MOMENTUM));
-    a = layer_conv(l, part(name, b, "conv1"), a, 1, BORDER_SAME);
-    a = op_relu(l->t, layer_norm(l, part(name, b, "bn2"), a, MOMENTUM));
+    char name[LAYER_NAME], second[LAYER_NAME];
+    var *a = layer_norm(l, part(name, b, "bn1"), x, &relu);
+    part(second, b, "bn2");
+    a = layer_conv_norm(l, part(name, b, "conv1"), second, a, BORDER_SAME, &relu);
     a = layer_conv(l, part(name, b, "conv2"), a, b->stride, BORDER_SAME);
     var *shortcut = reshapes(b) ? layer_conv(l, part(name, b, "shortcut.0"), x, b->stride, BORDER_NONE) : x;
     return op_add(l->t, a, shortcut);
@@ -93,7 +93,7 @@ static var *wrn_forward(tape *t, const void *settings, struct params *p, struct 
             const struct block b = block_at(s, stage, i);
             x = block_forward(&l, &b, x);
         }
-    x = op_relu(t, layer_norm(&l, "bn1", x, LAST_MOMENTUM));
+    x = layer_norm(&l, "bn1", x, &last_relu);
     return op_adaptive_pool(t, layer_leave(t, x), SIDE, SIDE);
 }
 

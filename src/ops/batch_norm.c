@@ -3,35 +3,29 @@
  *
  * With batch statistics the running ones move by `momentum` towards this batch, the variance in its unbiased form. What
  * x was normalised by is kept on the tape: a later pass may change the running statistics before this one goes back. */
-#include "ops/op.h"
+#include "ops/norm.h"
 #include "ops/ops.h"
 
-struct batch_norm_attr {
-    tensor mean, variance; /* the running ones */
-    double momentum, epsilon;
-    bool batch;
-};
-
-static status keep_running(struct node *n, const struct batch_norm_attr *a)
+static status keep_running(struct node *n, const struct norm_running *a, tensor *mean, tensor *variance)
 {
-    const status st = n->dev->copy(n->dev, n->saved[0].data, a->mean.data, tensor_bytes(&a->mean));
+    const status st = n->dev->copy(n->dev, mean->data, a->mean.data, tensor_bytes(mean));
     if (st != OK) return st;
-    return n->dev->copy(n->dev, n->saved[1].data, a->variance.data, tensor_bytes(&a->variance));
+    return n->dev->copy(n->dev, variance->data, a->variance.data, tensor_bytes(variance));
 }
 
-static status take_batch(struct node *n, struct batch_norm_attr *a)
+status norm_statistics(struct node *n, const tensor *x, struct norm_running *a, tensor *mean, tensor *variance)
 {
-    const tensor *x = &n->in[0]->value;
+    if (!a->batch) return keep_running(n, a, mean, variance);
     const double m = (double)tensor_span(x, 0, x->rank - 1);
-    const status st = N_PRIM(n, batch_stats, x, &n->saved[0], &n->saved[1]);
+    const status st = N_PRIM(n, batch_stats, x, mean, variance);
     if (st != OK) return st;
-    return N_PRIM(n, batch_running, &n->saved[0], &n->saved[1], a->momentum, m / (m - 1), &a->mean, &a->variance);
+    return N_PRIM(n, batch_running, mean, variance, a->momentum, m / (m - 1), &a->mean, &a->variance);
 }
 
 static status batch_norm_forward(struct node *n)
 {
-    struct batch_norm_attr *a = n->attr;
-    const status st = a->batch ? take_batch(n, a) : keep_running(n, a);
+    struct norm_running *a = n->attr;
+    const status st = norm_statistics(n, &n->in[0]->value, a, &n->saved[0], &n->saved[1]);
     if (st != OK) return st;
     return N_PRIM(n, batch_norm, &n->in[0]->value, &n->saved[0], &n->saved[1], &n->in[1]->value, &n->in[2]->value,
                   a->epsilon, &n->out[0]->value);
@@ -39,7 +33,7 @@ static status batch_norm_forward(struct node *n)
 
 static status batch_norm_backward(struct node *n)
 {
-    const struct batch_norm_attr *a = n->attr;
+    const struct norm_running *a = n->attr;
     tensor *dx = var_grad(n->in[0]), *dgain = var_grad(n->in[1]), *dbias = var_grad(n->in[2]);
     const status st = tape_status(n->tape);
     if (st != OK) return st;
@@ -54,11 +48,11 @@ static bool is_vector(const tensor *x, dtype type, size_t c)
     return x->type == type && x->rank == 1 && x->dim[0] == c;
 }
 
-/* x has channels, and everything else is one number for each of them. */
-static bool shapes_fit(struct node *n, const struct batch_norm_attr *a)
+bool norm_fits(struct node *n, int first, const struct norm_running *a)
 {
     char text[SHAPE_TEXT];
-    const tensor *x = &n->in[0]->value, *others[] = {&n->in[1]->value, &n->in[2]->value, &a->mean, &a->variance};
+    const tensor *x = &n->in[first]->value;
+    const tensor *others[] = {&n->in[first + 1]->value, &n->in[first + 2]->value, &a->mean, &a->variance};
     static const char *const names[] = {"gain", "bias", "running mean", "running variance"};
     if (x->rank < 2 || !x->dim[x->rank - 1]) {
         node_fail(n, ST_SHAPE, "the input has shape %s; it must be [..., channels]", tensor_shape_text(x, text));
@@ -83,10 +77,9 @@ var *op_batch_norm(tape *t, var *x, const struct batch_norm *bn, bool batch_stat
 {
     var *gain = tape_param(t, bn->gain), *bias = tape_param(t, bn->bias);
     if (!x || !gain || !bias || !tape_param(t, bn->mean) || !tape_param(t, bn->variance)) return NULL;
-    const struct batch_norm_attr a = {bn->mean->value, bn->variance->value, bn->momentum, bn->epsilon,
-                                      batch_statistics};
+    const struct norm_running a = {bn->mean->value, bn->variance->value, bn->momentum, bn->epsilon, batch_statistics};
     struct node *n = node_new(t, &batch_norm_op, 3, (var *[]){x, gain, bias}, &a, sizeof a);
-    if (!n || !shapes_fit(n, &a)) return NULL;
+    if (!n || !norm_fits(n, 0, &a)) return NULL;
     const size_t channels = x->value.dim[x->value.rank - 1];
     NODE_TRY(n, node_out_like(n, &x->value));
     NODE_TRY(n, node_save(n, 0, n->type, 1, &channels));

@@ -35,25 +35,39 @@ static const char *misfit(const tensor *x, const tensor *weight, struct conv_sha
     return NULL;
 }
 
-var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad)
+bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4])
 {
     char a[SHAPE_TEXT], b[SHAPE_TEXT];
+    const tensor *v = &n->in[0]->value, *w = &n->in[1]->value;
+    if (!s.stride || s.pad > MOST_PAD) {
+        node_fail(n, ST_USAGE, "stride %zu and border %zu; the stride must be at least 1, the border at most %d",
+                  s.stride, s.pad, MOST_PAD);
+        return false;
+    }
+    if (v->rank != 4 || w->rank != 4) {
+        node_fail(n, ST_SHAPE, "shapes %s and %s; they must be [n, h, w, in] and [out, in, kh, kw]",
+                  tensor_shape_text(v, a), tensor_shape_text(w, b));
+        return false;
+    }
+    const char *why = misfit(v, w, s);
+    if (why) {
+        node_fail(n, ST_SHAPE, "maps %s and weights %s do not fit: %s", tensor_shape_text(v, a),
+                  tensor_shape_text(w, b), why);
+        return false;
+    }
+    dim[0] = v->dim[0];
+    dim[1] = (v->dim[1] + 2 * s.pad - w->dim[2]) / s.stride + 1;
+    dim[2] = (v->dim[2] + 2 * s.pad - w->dim[3]) / s.stride + 1;
+    dim[3] = w->dim[0];
+    return true;
+}
+
+var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad)
+{
+    size_t dim[4];
     const struct conv_shape s = {stride, pad};
     struct node *n = node_new(t, &conv2d_op, 2, (var *[]){x, weight}, &s, sizeof s);
-    if (!n) return NULL;
-    const tensor *v = &x->value, *w = &weight->value;
-    if (!stride || pad > MOST_PAD)
-        return node_fail(n, ST_USAGE, "stride %zu and border %zu; the stride must be at least 1, the border at most %d",
-                         stride, pad, MOST_PAD);
-    if (v->rank != 4 || w->rank != 4)
-        return node_fail(n, ST_SHAPE, "shapes %s and %s; they must be [n, h, w, in] and [out, in, kh, kw]",
-                         tensor_shape_text(v, a), tensor_shape_text(w, b));
-    const char *why = misfit(v, w, s);
-    if (why)
-        return node_fail(n, ST_SHAPE, "maps %s and weights %s do not fit: %s", tensor_shape_text(v, a),
-                         tensor_shape_text(w, b), why);
-    NODE_TRY(n, node_out(n, 4,
-                         (size_t[]){v->dim[0], (v->dim[1] + 2 * pad - w->dim[2]) / stride + 1,
-                                    (v->dim[2] + 2 * pad - w->dim[3]) / stride + 1, w->dim[0]}));
+    if (!n || !conv_fits(n, s, dim)) return NULL;
+    NODE_TRY(n, node_out(n, 4, dim));
     return node_run(n);
 }

@@ -75,6 +75,9 @@ bool node_labels(struct node *n, const tensor *labels, size_t rows);
 /* The same for a loss: the input is [n, way], and there is a label for each row. */
 bool node_scores(struct node *n, const tensor *labels);
 
+/* ops/conv2d.c: maps and weights, the first two inputs, fit each other; the shape of the result. */
+bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4]);
+
 /* ops/matrices.c: [m, k] or [batch, m, k]. */
 /* [m, k] as [1, m, k]. */
 tensor tensor_matrices(const tensor *x);

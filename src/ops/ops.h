@@ -64,6 +64,16 @@ struct batch_norm {
 };
 /* batch_statistics: normalises by this batch, and updates the running statistics; else normalises by those. */
 var *op_batch_norm(tape *t, var *x, const struct batch_norm *bn, bool batch_statistics);
+/* Batch norm and what may follow it in one pass: act(norm(x) + norm(residual)), then the largest of each 2x2 square as in
+ * op_max_pool2. Without a residual, residual_bn is NULL. */
+struct norm_act {
+    double slope; /* of the activation below 0, where its derivative is taken too; 0: relu, 1: none; not negative */
+    bool pool, batch_statistics;
+};
+var *op_norm_act_pool(tape *t, var *x, const struct batch_norm *bn, var *residual, const struct batch_norm *residual_bn,
+                      const struct norm_act *how);
+/* On inference tapes: a convolution, batch norm with running statistics and activation as one. */
+var *op_conv2d_norm(tape *t, var *x, var *weight, size_t stride, size_t pad, const struct batch_norm *bn, double slope);
 var *op_leaky_relu(tape *t, var *x, double slope); /* any shape; the derivative at 0 is the slope */
 var *op_max_pool2(tape *t, var *x);                /* 2x2, stride 2; an odd last row or column is dropped */
 /* Each element survives with 1 - rate and is then divided by that. */

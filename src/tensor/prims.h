@@ -17,6 +17,25 @@ struct conv_shape {
     size_t stride, pad; /* both axes alike; the border is zeros */
 };
 
+/* Batch norm of x [..., c], plus that of a residual of the same shape, then an activation (u above 0, else slope u; 1:
+ * none; not negative), then with `pool` the largest of each 2 x 2 square of [n, h, w, c] as in max_pool2. */
+struct norm_act_args {
+    struct norm_input {
+        const tensor *x; /* of the second: NULL without a residual */
+        const tensor *mean, *variance, *gain, *bias;
+        double epsilon;
+    } of[2];
+    double slope;
+    bool pool;
+};
+struct norm_act_grads { /* each may be NULL */
+    struct {
+        tensor *x;
+        bool add;            /* to x's; else it is overwritten whole */
+        tensor *gain, *bias; /* added to */
+    } of[2];
+};
+
 /* The mutual walk between one query's features and all support features (methods: docs/mcl.md). Inputs are raw
  * features; every output may be NULL. `gradient` asks for the derivative in the same sweep. */
 enum walk_solver { WALK_AUTO, WALK_FULL, WALK_BLOCK, WALK_REDUCED, WALK_DEFLATED, WALK_QR, WALK_PINV, WALK_ITERATE };

@@ -5,4 +5,5 @@
 #include "tests/cpu/kernels_reduce.h"
 #include "tests/cpu/kernels_gemm.h" /* after kernels_reduce.h, whose bounds it uses; so does the next */
 #include "tests/cpu/kernels_walk.h"
+#include "tests/cpu/kernels_norm.h"
 #include "tests/cpu/kernels_winograd.h"

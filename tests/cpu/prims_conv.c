@@ -77,7 +77,7 @@ static const struct shape winograd_shapes[] = {
     {1, 4, 4, 16, 16, 3, 3, 1, 1},   {3, 5, 7, 17, 15, 3, 3, 1, 1},   {2, 6, 6, 8, 33, 3, 3, 1, 0},
     {1, 7, 6, 31, 64, 3, 3, 1, 2},   {2, 9, 13, 33, 20, 3, 3, 1, 0},  {0, 5, 5, 3, 4, 3, 3, 1, 1},
     {2, 21, 21, 20, 40, 3, 3, 1, 1}, {9, 10, 10, 24, 16, 3, 3, 1, 1}, {1, 10, 10, 300, 36, 3, 3, 1, 1},
-    {1, 30, 34, 3, 150, 3, 3, 1, 1}, {1, 8, 8, 18, 310, 3, 3, 1, 1},
+    {1, 30, 34, 3, 150, 3, 3, 1, 1}, {1, 8, 8, 18, 310, 3, 3, 1, 1},  {8, 64, 63, 1, 2, 3, 3, 1, 1},
 };
 
 static void check_winograd(struct rig *r)
@@ -156,6 +156,17 @@ TEST(conv2d_affine_scales_shifts_and_bends_the_convolution) { rig_each(check_aff
 /* More pictures than are taken at a time. */
 static void check_chunks(struct rig *r) { check_shape(r, &(struct shape){20, 40, 40, 1, 65, 3, 3, 2, 1}); }
 TEST(conv2d_weight_gradients_join_many_chunks_of_pictures) { rig_each(check_chunks); }
+
+/* Few channels, in bands of rows, and more bands than pieces. */
+static const struct shape thin_shapes[] = {{2, 70, 9, 3, 64, 3, 3, 1, 1},  {1, 67, 12, 2, 32, 5, 5, 2, 2},
+                                           {3, 33, 5, 7, 32, 3, 3, 3, 0},  {2, 40, 3, 3, 32, 1, 1, 1, 0},
+                                           {300, 3, 2, 1, 32, 3, 3, 1, 1}, {0, 5, 5, 3, 32, 3, 3, 1, 1}};
+
+static void check_thin(struct rig *r)
+{
+    for (size_t i = 0; i < sizeof thin_shapes / sizeof *thin_shapes; i++) check_shape(r, &thin_shapes[i]);
+}
+TEST(conv2d_of_few_channels_and_its_derivatives) { rig_each(check_thin); }
 
 static void check_by_hand(struct rig *r)
 {

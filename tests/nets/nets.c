@@ -119,6 +119,27 @@ TEST(resnet12_drops_in_training_only_and_more_as_calls_go_by)
     net_rig_close(&r);
 }
 
+/* Folded convolutions on an inference tape against norms of their own on a training tape, with running statistics that a
+ * batch has moved. */
+TEST(networks_fold_their_norms_in_inference_only)
+{
+    static const char *const names[] = {"conv4", "conv4-19", "resnet12"};
+    static double folded[20000], apart[20000];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct net_rig r;
+        if (!net_rig_open(&r, NULL, 2, DT_F64, names[i])) continue;
+        REQUIRE(run(&r, NET_TRAIN, 0, 32));
+        var *y = run(&r, NET_EVAL, 0, 32);
+        REQUIRE(y && world_read(&r.w, &y->value, apart));
+        const size_t n = tensor_count(&y->value);
+        tape_reset(r.w.t, TAPE_INFERENCE);
+        y = run(&r, NET_EVAL, 0, 32);
+        REQUIRE(y && n <= 20000 && world_read(&r.w, &y->value, folded));
+        for (size_t k = 0; k < n; k++) EXPECT_NEAR(folded[k], apart[k], 1e-9 * (1 + fabs(apart[k])));
+        net_rig_close(&r);
+    }
+}
+
 TEST(networks_refuse_in_words)
 {
     struct net_rig r;

@@ -86,6 +86,32 @@ static var *batch_norm(const struct vars *v, var *x, var *gain)
 static var *e_norm(const struct vars *v) { return batch_norm(v, v->v4, v->v4); }
 static var *e_norm_gain(const struct vars *v) { return batch_norm(v, v->m23, v->v4); }
 static var *e_norm_few(const struct vars *v) { return batch_norm(v, op_reshape(v->t, v->v4, DIMS(1, 4)), v->v4); }
+static var *norm_act(const struct vars *v, var *x, var *residual, double slope, bool halve)
+{
+    struct param g = {.value = v->v4->value}, s = g;
+    const struct batch_norm bn = {&g, &g, &s, &s, 0.1, 1e-5};
+    const struct norm_act how = {slope, halve, true};
+    return op_norm_act_pool(v->t, x, &bn, residual, residual ? &bn : NULL, &how);
+}
+static var *e_norm_act(const struct vars *v)
+{
+    return norm_act(v, op_reshape(v->t, v->map, DIMS(2, 4)), NULL, -1, false);
+}
+static var *e_norm_act_pool(const struct vars *v)
+{
+    return norm_act(v, op_reshape(v->t, v->map, DIMS(2, 4)), NULL, 1, true);
+}
+static var *e_norm_act_alike(const struct vars *v)
+{
+    return norm_act(v, op_reshape(v->t, v->map, DIMS(2, 4)), op_reshape(v->t, v->map, DIMS(2, 1, 4)), 1, false);
+}
+static var *e_conv_norm(const struct vars *v)
+{
+    struct param g = {.value = v->v4->value};
+    var *weight = op_reshape(v->t, v->v4, DIMS(4, 1, 1, 1));
+    return op_conv2d_norm(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 4, 1)), weight, 1, 0,
+                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, 1);
+}
 static var *e_norm_none(const struct vars *v) { return op_batch_norm(v->t, v->m23, &(struct batch_norm){0}, true); }
 
 static var *e_param(const struct vars *v) { return tape_param(v->t, NULL); }
@@ -145,6 +171,14 @@ static const struct error_case cases[] = {
     {e_dropout, ST_USAGE, "op dropout: the rate is 1.5, but must lie between 0 and 0.999"},
     {e_drop_block, ST_SHAPE,
      "op drop_block: a square of 3 does not fit maps of shape [2, 2, 2, 1]; they must be [n, h, w, c]"},
+    {e_conv_norm, ST_USAGE, "op conv2d_norm: it has no way back; use an inference tape, or conv2d and norm_act_pool"},
+    {e_norm_act, ST_SHAPE,
+     "op norm_act_pool: the input has shape [2, 4], the slope is -1: the slope must not be negative"},
+    {e_norm_act_pool, ST_SHAPE,
+     "op norm_act_pool: the input has shape [2, 4], the slope is 1: pooling needs [n, h, w, c] with h and w at least "
+     "2"},
+    {e_norm_act_alike, ST_SHAPE,
+     "op norm_act_pool: the input has shape [2, 4] and the residual [2, 1, 4]; they must be alike"},
     {e_norm, ST_SHAPE, "op batch_norm: the input has shape [4]; it must be [..., channels]"},
     {e_norm_gain, ST_SHAPE, "op batch_norm: the gain is f64 [4]; there are 3 channels of f64"},
     {e_norm_few, ST_SHAPE,

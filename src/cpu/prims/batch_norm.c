@@ -128,3 +128,15 @@ status R(prim_batch_norm_grad)(struct device *d, const tensor *x, const tensor *
 done:
     return st;
 }
+
+status R(prim_batch_fold)(struct device *d, const tensor *mean, const tensor *variance, const tensor *gain,
+                          const tensor *bias, double epsilon, tensor *scale, tensor *shift)
+{
+    (void)d;
+    for (size_t j = 0; j < tensor_count(mean); j++) {
+        const double a = (double)reals(gain)[j] / sqrt((double)reals(variance)[j] + epsilon);
+        reals(scale)[j] = (real)a;
+        reals(shift)[j] = (real)((double)reals(bias)[j] - a * (double)reals(mean)[j]);
+    }
+    return OK;
+}

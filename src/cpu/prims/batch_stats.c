@@ -1,13 +1,17 @@
 /* batch_stats.c - mean and variance of each channel, and the running ones.
  *
- * Each block of rows is gone through twice, for its mean and for the squares around that mean, in double; the blocks are
- * then joined in order (Chan, Golub and LeVeque 1979), so nothing cancels and nothing depends on threads. */
+ * Each block of rows is gone through once: sums of the distance from its first row, and of its square, in double. The
+ * blocks are then joined in order (Chan, Golub and LeVeque 1979), so nothing cancels that a double does not hold, and
+ * nothing depends on threads. */
 #include "cpu/prims/batch.h"
+#include <string.h>
 
 struct stats {
     struct batch b;
+    const kernel_table *k;
     const real *x;
-    double *parts; /* [blocks, 2, c]: mean, and sum of squares around it */
+    size_t lanes;  /* c rounded up */
+    double *parts; /* [blocks, 2, lanes]: mean, and sum of squares around it */
 };
 
 static status stats_piece(void *context, size_t piece, size_t worker)
@@ -15,17 +19,18 @@ static status stats_piece(void *context, size_t piece, size_t worker)
     const struct stats *s = context;
     const struct range r = piece_range(s->b.rows, s->b.grain, piece);
     const size_t c = s->b.c;
-    double *restrict mean = s->parts + 2 * piece * c, *restrict square = mean + c;
+    const real *x = s->x + r.from * c;
+    const double n = (double)(r.to - r.from);
+    double *mean = s->parts + 2 * piece * s->lanes, *square = mean + s->lanes;
     (void)worker;
-    for (size_t j = 0; j < c; j++) mean[j] = square[j] = 0;
-    for (size_t i = r.from; i < r.to; i++)
-        for (size_t j = 0; j < c; j++) mean[j] += (double)s->x[i * c + j];
-    for (size_t j = 0; j < c; j++) mean[j] /= (double)(r.to - r.from);
-    for (size_t i = r.from; i < r.to; i++)
-        for (size_t j = 0; j < c; j++) {
-            const double e = (double)s->x[i * c + j] - mean[j];
-            square[j] += e * e;
-        }
+    memset(mean, 0, 2 * s->lanes * sizeof *mean);
+    s->k->moments(x, r.to - r.from, c, x, mean, square);
+    for (size_t j = 0; j < c; j++) {
+        const double sum = mean[j];
+        square[j] -= sum * sum / n;
+        if (square[j] < 0) square[j] = 0;
+        mean[j] = (double)x[j] + sum / n;
+    }
     return OK;
 }
 
@@ -34,10 +39,10 @@ static void join(const struct stats *s, size_t channel, real *mean_out, real *va
     double mean = 0, square = 0, count = 0;
     for (size_t p = 0; p < s->b.blocks; p++) {
         const struct range r = piece_range(s->b.rows, s->b.grain, p);
-        const double more = (double)(r.to - r.from), *part = s->parts + 2 * p * s->b.c + channel;
+        const double more = (double)(r.to - r.from), *part = s->parts + 2 * p * s->lanes + channel;
         const double apart = part[0] - mean, all = count + more;
         mean += apart * more / all;
-        square += part[s->b.c] + apart * apart * count * more / all;
+        square += part[s->lanes] + apart * apart * count * more / all;
         count = all;
     }
     *mean_out = (real)mean;
@@ -46,9 +51,10 @@ static void join(const struct stats *s, size_t channel, real *mean_out, real *va
 
 status R(prim_batch_stats)(struct device *d, const tensor *x, tensor *mean, tensor *variance)
 {
-    struct stats s = {.b = batch_of(x), .x = reals(x)};
+    struct stats s = {.b = batch_of(x), .k = KERNELS(d), .x = reals(x)};
     void *memory;
-    status st = cpu_shared(cpu_of(d), 2 * s.b.blocks * s.b.c * sizeof(double), &memory);
+    s.lanes = size_round_up(s.b.c, NORM_LANES);
+    status st = cpu_shared(cpu_of(d), 2 * s.b.blocks * s.lanes * sizeof(double), &memory);
     if (st != OK) return st;
     s.parts = memory;
     st = pool_run(cpu_of(d)->threads, s.b.blocks, stats_piece, &s);

@@ -8,7 +8,7 @@
  * are cheaper by another way: cpu/prims/winograd.c. */
 #include "cpu/prims/winograd.h"
 
-enum { BAND_BYTES = 256 << 10, PANEL_BYTES = 256 << 10 };
+enum { BAND_BYTES = 256 << 10, PANEL_BYTES = 256 << 10, ROW_BYTES = 16 << 10 };
 
 struct conv {
     struct device *d;
@@ -47,17 +47,35 @@ static status pack_piece(void *context, size_t piece, size_t worker)
 
 static size_t taps_of(const struct conv *c) { return c->kh * c->kw * c->from.c; }
 
-static void multiply_band(const struct conv *c, const real *frame, real *to, size_t rows)
+static void finish_row(const struct conv *c, real *row)
+{
+    if (c->end.scale) c->k->scale_shift_leaky(c->ow, c->out, c->end.scale, c->end.shift, c->end.slope, row);
+}
+
+/* Rows of the filter from ky, of a panel from column j, for row y of a band. */
+static void multiply_row(const struct conv *c, const real *frame, real *to, size_t y, size_t j, size_t ky)
 {
     const size_t width = c->k->gemm_width, line = c->from.width * c->from.c, depth = c->kw * c->from.c;
+    c->k->gemm_sum(size_min(c->filter_rows, c->kh - ky), line, depth * width, c->ow, size_min(width, c->out - j), depth,
+                   frame + (y * c->stride + ky) * line, c->stride * c->from.c, 1,
+                   c->panels + j * taps_of(c) + ky * depth * width, width, 0, to + y * c->ow * c->out + j, c->out,
+                   c->end.add || ky > 0);
+}
+
+static void multiply_band(const struct conv *c, const real *frame, real *to, size_t rows)
+{
+    const size_t width = c->k->gemm_width;
+    if (taps_of(c) * size_round_up(c->out, width) * sizeof(real) <= ROW_BYTES) { /* all panels stay near anyway */
+        for (size_t y = 0; y < rows; y++) {
+            for (size_t j = 0; j < c->out; j += width) multiply_row(c, frame, to, y, j, 0);
+            finish_row(c, to + y * c->ow * c->out);
+        }
+        return;
+    }
     for (size_t j = 0; j < c->out; j += width)
         for (size_t ky = 0; ky < c->kh; ky += c->filter_rows)
-            for (size_t y = 0; y < rows; y++)
-                c->k->gemm_sum(size_min(c->filter_rows, c->kh - ky), line, depth * width, c->ow,
-                               size_min(width, c->out - j), depth, frame + (y * c->stride + ky) * line,
-                               c->stride * c->from.c, 1, c->panels + j * taps_of(c) + ky * depth * width, width, 0,
-                               to + y * c->ow * c->out + j, c->out, c->end.add || ky > 0);
-    if (c->end.scale) c->k->scale_shift_leaky(rows * c->ow, c->out, c->end.scale, c->end.shift, c->end.slope, to);
+            for (size_t y = 0; y < rows; y++) multiply_row(c, frame, to, y, j, ky);
+    for (size_t y = 0; y < rows; y++) finish_row(c, to + y * c->ow * c->out);
 }
 
 /* Frame rows under a band of `rows` rows of outputs. */

@@ -4,6 +4,7 @@
  * Pictures are taken a few at a time. First each gets its frame (cpu/prims/frame.h) and its dy packed into panels; then
  * pieces that each own a block of the result, [filter row][kw * in][out], add the pictures to it in order. So no sum is
  * shared between pieces, and none depends on the number of threads. At the end the result is turned to [out, in, kh, kw]. */
+#include "cpu/prims/thin.h"
 #include "cpu/prims/winograd.h"
 
 enum { CHUNK_BYTES = 16 << 20, ROWS = 84 };
@@ -93,6 +94,7 @@ status R(prim_conv2d_grad_w)(struct device *d, const tensor *x, const tensor *dy
         struct R(winograd) w = {.d = d, .k = c.k, .from = c.from, .n = n, .oh = c.oh, .ow = c.ow, .out = c.out};
         return R(winograd_grad_w)(&w, c.dy, c.dw);
     }
+    if (R(thin_fits)(c.k, dw)) return R(thin_grad_w)(d, &c.from, n, s.stride, dy, dw);
     c.depth = kw * in;
     c.blocks = size_div_up(c.depth, ROWS);
     c.all_columns = size_div_up(c.out, c.k->gemm_width);

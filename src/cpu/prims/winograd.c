@@ -1,18 +1,19 @@
 /* winograd.c - convolution by 3x3 weights with stride 1 by Winograd's method (cpu/winograd.h).
  *
  * Outputs are cut into tiles of 4x4. The patches under a block of tiles become 36 matrices [tiles, in], these are
- * multiplied by 36 matrices of weights [in, out], which are made once a call as panels [panel][36][in][width], and the
- * products of one panel become the tiles' pixels. With few channels a piece does all of that for a block of tiles, whose
- * spectra stay in the second-level cache. With many, a block would be too small for the weights that pass by; then the
- * spectra of a larger group of tiles are made first, and a piece multiplies a block of them by one panel. */
+ * multiplied by 36 matrices of weights [in, out], which are made once a call as panels [36][panel][in][width], and the
+ * products become the tiles' pixels. Place comes before panel, so that a matrix of patches is read for all panels while
+ * it is near, and everything else passes by once. With many tiles a piece does all of that for a block of them. With
+ * few, their spectra are made first, and a piece multiplies a block of them by a few panels. */
 #include "cpu/prims/winograd.h"
 
 enum {
-    BLOCK_BYTES = 576 << 10, /* of a block's spectra, in the second-level cache */
-    GROUP_BYTES = 8 << 20,   /* of a group's, in the third */
-    LEAST_BLOCK = 28,        /* tiles; with fewer, weights pass by faster than the cache gives them */
+    BLOCK_BYTES = 1 << 20, /* of a block's spectra: patches and products */
+    LEAST_BLOCK = 28,      /* tiles; with fewer, weights pass by faster than the cache gives them */
     MOST_BLOCK = 56,
-    LEAST_PIECES = 16, /* enough for many threads to share evenly */
+    LEAST_PIECES = 8,       /* for threads to share evenly */
+    GROUP_BYTES = 16 << 20, /* of the spectra that are made first, in the third-level cache */
+    GROUP_PANELS = 4,       /* that a piece then multiplies */
     PATCH = WINOGRAD_PATCH * WINOGRAD_PATCH,
     WEIGHT_ROWS = 16, /* input channels whose weights one piece transforms */
     APART = 16,       /* numbers between matrices, lest 36 of them fall into the same cache set */
@@ -20,8 +21,9 @@ enum {
 
 struct plan {
     const struct R(winograd) *c;
-    size_t width, panels;
+    size_t width, panels;          /* panel's columns; panels of the weights */
     size_t u_step, v_step, m_step; /* of a place, in weights, patches and products */
+    size_t range;                  /* panels that a piece multiplies */
     real *u, *v;
     size_t first, count;  /* the group's tiles, when spectra are shared */
     size_t block, blocks; /* tiles of a block, blocks of the group or of all tiles */
@@ -72,34 +74,41 @@ static status weights_piece(void *context, size_t piece, size_t worker)
             const real *w = c->w + (first + j) * c->column + i * c->row;
             for (size_t tap = 0; tap < 9; tap++) taps[tap * width + j] = w[c->turned ? 8 - tap : tap];
         }
-        c->k->winograd_weights(width, taps, p->u + piece / parts * WINOGRAD_PLACES * p->u_step + i * width, p->u_step);
+        c->k->winograd_weights(width, taps, p->u + (first * c->from.c + i * width), p->u_step);
     }
     return OK;
 }
 
-/* Multiplies `count` tiles from `first`, whose patches are at v, by one panel and writes their pixels. */
-static void panel_tiles(const struct plan *p, size_t panel, size_t first, size_t count, const real *v, real *m)
+static real *pixels_of(const struct R(winograd) *c, size_t tile, size_t *rows, size_t *columns)
+{
+    const size_t picture = tile / (c->down * c->across);
+    const size_t y = tile / c->across % c->down * WINOGRAD_TILE, x = tile % c->across * WINOGRAD_TILE;
+    *rows = size_min(WINOGRAD_TILE, c->oh - y);
+    *columns = size_min(WINOGRAD_TILE, c->ow - x);
+    return c->to + ((picture * c->oh + y) * c->ow + x) * c->out;
+}
+
+/* Multiplies `count` tiles from `first`, whose patches are at v, by panels from `panel` and writes their pixels. */
+static void multiply_tiles(const struct plan *p, size_t panel, size_t first, size_t count, const real *v, real *m)
 {
     const struct R(winograd) *c = p->c;
-    const size_t in = c->from.c, j = panel * p->width, columns = size_min(p->width, c->out - j);
+    const size_t in = c->from.c, j = panel * p->width, row = p->range * p->width, columns = size_min(row, c->out - j);
     const real *scale = c->end.scale ? c->end.scale + j : NULL, *shift = c->end.shift ? c->end.shift + j : NULL;
     for (size_t place = 0; place < WINOGRAD_PLACES; place++)
-        c->k->gemm(count, columns, in, v + place * p->v_step, in, 1,
-                   p->u + (panel * WINOGRAD_PLACES + place) * p->u_step, p->width, 0, m + place * p->m_step, p->width,
-                   false);
+        c->k->gemm(count, columns, in, v + place * p->v_step, in, 1, p->u + place * p->u_step + j * in, p->width,
+                   in * p->width, m + place * p->m_step, row, false);
     for (size_t t = 0; t < count; t++) {
-        const size_t tile = first + t, picture = tile / (c->down * c->across);
-        const size_t y = tile / c->across % c->down * WINOGRAD_TILE, x = tile % c->across * WINOGRAD_TILE;
-        c->k->winograd_output(columns, m + t * p->width, p->m_step, scale, shift, c->end.slope, c->end.add,
-                              c->to + ((picture * c->oh + y) * c->ow + x) * c->out + j, c->ow * c->out, c->out,
-                              size_min(WINOGRAD_TILE, c->oh - y), size_min(WINOGRAD_TILE, c->ow - x));
+        size_t rows, width;
+        real *to = pixels_of(c, first + t, &rows, &width) + j;
+        c->k->winograd_output(columns, m + t * row, p->m_step, scale, shift, c->end.slope, c->end.add, to,
+                              c->ow * c->out, c->out, rows, width);
     }
 }
 
 static size_t product_count(const struct plan *p) { return WINOGRAD_PLACES * p->m_step; }
 static size_t patches_count(const struct plan *p) { return WINOGRAD_PLACES * p->v_step; }
 
-/* Few channels: a block of tiles from patches to pixels. */
+/* Many tiles: a block of them from patches to pixels. */
 static status block_piece(void *context, size_t piece, size_t worker)
 {
     const struct plan *p = context;
@@ -110,11 +119,11 @@ static status block_piece(void *context, size_t piece, size_t worker)
     if (st != OK) return st;
     real *m = scratch, *v = m + product_count(p);
     R(winograd_patches)(p->c, r.from, r.to - r.from, v, p->v_step, v + patches_count(p));
-    for (size_t panel = 0; panel < p->panels; panel++) panel_tiles(p, panel, r.from, r.to - r.from, v, m);
+    multiply_tiles(p, 0, r.from, r.to - r.from, v, m);
     return OK;
 }
 
-/* Many channels: the patches of a few tiles of the group. */
+/* Few tiles: the patches of a few tiles of the group. */
 enum { PATCHES = 4 };
 
 static status patches_piece(void *context, size_t piece, size_t worker)
@@ -128,7 +137,7 @@ static status patches_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
-/* A block of the group's tiles by one panel; blocks of a panel follow each other, as they share its weights. */
+/* A block of the group's tiles by a range of panels; blocks of a range follow each other, as they share its weights. */
 static status panel_piece(void *context, size_t piece, size_t worker)
 {
     const struct plan *p = context;
@@ -136,16 +145,16 @@ static status panel_piece(void *context, size_t piece, size_t worker)
     void *m;
     const status st = cpu_scratch(cpu_of(p->c->d), worker, product_count(p) * sizeof(real), &m);
     if (st != OK) return st;
-    panel_tiles(p, piece / p->blocks, p->first + r.from, r.to - r.from, p->v + r.from * p->c->from.c, m);
+    multiply_tiles(p, piece / p->blocks * p->range, p->first + r.from, r.to - r.from, p->v + r.from * p->c->from.c, m);
     return OK;
 }
 
 /* Cuts `total` tiles into even blocks of at most `most`. */
 static void cut_blocks(struct plan *p, size_t total, size_t most)
 {
-    p->block = size_max(1, size_div_up(total, size_max(1, size_div_up(total, most))));
+    p->block = size_div_up(total, size_div_up(total, most));
     p->blocks = size_div_up(total, p->block);
-    p->m_step = apart(p->block * p->width);
+    p->m_step = apart(p->block * p->range * p->width);
 }
 
 static status run_blocks(struct plan *p)
@@ -169,7 +178,7 @@ static status run_groups(struct plan *p, size_t group)
         p->count = size_min(group, c->tiles - p->first);
         p->blocks = size_div_up(p->count, p->block);
         TRY(pool_run(threads, size_div_up(p->count, PATCHES), patches_piece, p));
-        TRY(pool_run(threads, p->panels * p->blocks, panel_piece, p));
+        TRY(pool_run(threads, size_div_up(p->panels, p->range) * p->blocks, panel_piece, p));
     }
 done:
     return st;
@@ -182,21 +191,23 @@ status R(winograd_conv)(struct R(winograd) *c)
     void *memory;
     R(winograd_tiles)(c);
     if (c->tiles == 0) return OK;
-    const size_t tile_bytes = WINOGRAD_PLACES * c->from.c * sizeof(real), few = size_div_up(c->tiles, LEAST_PIECES);
-    const bool blocks = BLOCK_BYTES / tile_bytes >= LEAST_BLOCK;
-    const size_t groups = size_div_up(c->tiles, size_max(LEAST_BLOCK, GROUP_BYTES / tile_bytes));
-    const size_t group = size_div_up(c->tiles, groups);
     p.panels = size_div_up(c->out, p.width);
-    p.u_step = apart(c->from.c * p.width);
-    if (blocks) cut_blocks(&p, c->tiles, size_min(size_min(MOST_BLOCK, BLOCK_BYTES / tile_bytes), size_max(few, 14)));
-    else cut_blocks(&p, group, MOST_BLOCK);
-    p.v_step = apart((blocks ? p.block : group) * c->from.c);
-    const size_t weights = p.panels * WINOGRAD_PLACES * p.u_step;
-    TRY(cpu_shared(cpu_of(c->d), (weights + (blocks ? 0 : patches_count(&p))) * sizeof(real), &memory));
+    const size_t patch_bytes = WINOGRAD_PLACES * c->from.c * sizeof(real);
+    const size_t tile_bytes = patch_bytes + WINOGRAD_PLACES * p.panels * p.width * sizeof(real);
+    const size_t most = size_min(MOST_BLOCK, size_max(LEAST_BLOCK, BLOCK_BYTES / tile_bytes));
+    const bool shared = size_div_up(c->tiles, most) < LEAST_PIECES;
+    const size_t groups = size_div_up(c->tiles, size_max(LEAST_BLOCK, GROUP_BYTES / patch_bytes));
+    const size_t group = shared ? size_div_up(c->tiles, groups) : c->tiles;
+    p.u_step = apart(c->from.c * p.panels * p.width);
+    p.range = shared ? size_min(p.panels, GROUP_PANELS) : p.panels;
+    cut_blocks(&p, group, most);
+    p.v_step = apart((shared ? group : p.block) * c->from.c);
+    const size_t weights = WINOGRAD_PLACES * p.u_step;
+    TRY(cpu_shared(cpu_of(c->d), (weights + (shared ? patches_count(&p) : 0)) * sizeof(real), &memory));
     p.u = memory;
     p.v = p.u + weights;
     TRY(pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p));
-    TRY(blocks ? run_blocks(&p) : run_groups(&p, group));
+    TRY(shared ? run_groups(&p, group) : run_blocks(&p));
 done:
     return st;
 }

@@ -8,6 +8,7 @@
 
 enum {
     GROUP_BYTES = 8 << 20,
+    MOST_GROUP_BYTES = 32 << 20,
     TILES = 4,    /* whose spectra one piece makes */
     ROWS = 112,   /* of sums that a piece owns */
     APART = 16,   /* numbers between matrices, lest 36 of them fall into the same cache set */
@@ -111,7 +112,10 @@ status R(winograd_grad_w)(struct R(winograd) *c, const real *dy, real *dw)
     R(winograd_tiles)(c);
     if (c->tiles == 0) return OK;
     const size_t tile_bytes = WINOGRAD_PLACES * (g.in + g.out_step) * sizeof(real);
-    const size_t groups = size_div_up(c->tiles, size_max(WINOGRAD_TILE, GROUP_BYTES / tile_bytes));
+    const size_t sum_bytes = WINOGRAD_PLACES * g.in * g.out_step * sizeof(real);
+    const size_t group_bytes = size_min(MOST_GROUP_BYTES,
+                                        size_max(GROUP_BYTES, sum_bytes)); /* sums are read each time */
+    const size_t groups = size_div_up(c->tiles, size_max(WINOGRAD_TILE, group_bytes / tile_bytes));
     const size_t group = size_div_up(c->tiles, groups);
     g.v_step = apart(group * g.in);
     g.m_step = apart(group * g.out_step);

@@ -21,8 +21,11 @@ enum { ROWS = 6 }; /* 12 + 2 + 1 of 16 */
 
 struct product { /* what all tiles of a call share */
     size_t terms, a_term, b_term, k, a_row, a_col, b_row, c_row;
-    bool add;
+    bool add, fetch;
 };
+
+/* Products so short that c, when it is not near, is what one waits for. */
+enum { SHORT = 48 };
 
 static inline __attribute__((always_inline)) void store_row(real *c, vec v, bool add, size_t lanes)
 {
@@ -43,7 +46,7 @@ static inline __attribute__((always_inline)) void tile(const struct product *g, 
     UNROLL for (size_t i = 0; i < rows; i++)
     {
         sum[i][0] = sum[i][1] = vec_set(0);
-        if (g->add) { /* c is needed at the end only: time enough to bring it near */
+        if (g->fetch) { /* c is needed at the end only: time enough to bring it near */
             __builtin_prefetch(c + i * g->c_row, 1);
             if (vecs > 1) __builtin_prefetch(c + i * g->c_row + V, 1);
         }
@@ -105,7 +108,7 @@ static const tile_function tiles[ROWS][2] = {
 void K(gemm_sum)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a, size_t a_row,
                  size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row, bool add)
 {
-    const struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, add};
+    const struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, add, add || terms * k < SHORT};
     const size_t groups = size_div_up(m, ROWS);
     for (size_t j = 0; j < n; j += 2 * V) {
         const real *panel = b + j / (2 * V) * b_panel;

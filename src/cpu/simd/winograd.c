@@ -8,6 +8,13 @@
 #include "base/size.h"
 
 #define INLINE static inline __attribute__((always_inline))
+/* A function for whole vectors that stays one: in a loop, compilers keep 36 addresses over the rounds, in memory. */
+#define WHOLE static __attribute__((noinline)) void
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 6")
+#endif
 
 static const real A = (real)WINOGRAD_A, B = (real)WINOGRAD_B, A2 = (real)WINOGRAD_A2, B2 = (real)WINOGRAD_B2;
 static const real A3 = (real)(WINOGRAD_A * WINOGRAD_A2), B3 = (real)(WINOGRAD_B * WINOGRAD_B2);
@@ -74,10 +81,15 @@ INLINE void input_patch(const real *x, size_t row, size_t pixel, real *v, size_t
 #undef X
 }
 
+WHOLE input_whole(const real *x, size_t row, size_t pixel, real *v, size_t step)
+{
+    input_patch(x, row, pixel, v, step, V);
+}
+
 void K(winograd_input)(size_t channels, const real *x, size_t x_row, size_t x_pixel, real *v, size_t v_step)
 {
     size_t c = 0;
-    for (; c + V <= channels; c += V) input_patch(x + c, x_row, x_pixel, v + c, v_step, V);
+    for (; c + V <= channels; c += V) input_whole(x + c, x_row, x_pixel, v + c, v_step);
     if (c < channels) input_patch(x + c, x_row, x_pixel, v + c, v_step, channels - c);
 }
 
@@ -104,11 +116,13 @@ struct finish { /* of all channels of a call */
     size_t row, pixel, rows, columns;
 };
 
-INLINE void output_row(const struct finish *f, const vec half[6], size_t c, real *y, size_t columns, size_t lanes)
+INLINE void output_row(const struct finish *f, const vec half[6], size_t c, real *y, size_t lanes)
 {
     vec z[4];
     output_four(half, z);
-    for (size_t j = 0; j < columns; j++) {
+    UNROLL for (size_t j = 0; j < 4; j++)
+    {
+        if (j >= f->columns) continue; /* not an end of the loop, which then would not unroll */
         real *at = y + j * f->pixel;
         if (f->scale)
             z[j] = leaky(z[j], vec_load_some(f->scale + c, lanes), vec_load_some(f->shift + c, lanes),
@@ -120,16 +134,18 @@ INLINE void output_row(const struct finish *f, const vec half[6], size_t c, real
 INLINE void output_tile(const struct finish *f, const real *m, size_t step, size_t c, real *y, size_t lanes)
 {
     vec column[6], four[4], half[4][6];
-    for (size_t j = 0; j < 6; j++) {
-        for (size_t i = 0; i < 6; i++) column[i] = vec_load_some(m + (6 * i + j) * step + c, lanes);
+    UNROLL for (size_t j = 0; j < 6; j++)
+    {
+        UNROLL for (size_t i = 0; i < 6; i++) column[i] = vec_load_some(m + (6 * i + j) * step + c, lanes);
         output_four(column, four);
-        for (size_t i = 0; i < 4; i++) half[i][j] = four[i];
+        UNROLL for (size_t i = 0; i < 4; i++) half[i][j] = four[i];
     }
-    if (f->rows == 4 && f->columns == 4) {
-        for (size_t i = 0; i < 4; i++) output_row(f, half[i], c, y + i * f->row + c, 4, lanes);
-        return;
-    }
-    for (size_t i = 0; i < f->rows; i++) output_row(f, half[i], c, y + i * f->row + c, f->columns, lanes);
+    UNROLL for (size_t i = 0; i < 4; i++) if (i < f->rows) output_row(f, half[i], c, y + i * f->row + c, lanes);
+}
+
+WHOLE output_whole(const struct finish *f, const real *m, size_t step, size_t c, real *y)
+{
+    output_tile(f, m, step, c, y, V);
 }
 
 void K(winograd_output)(size_t channels, const real *m, size_t m_step, const real *scale, const real *shift, real slope,
@@ -137,7 +153,7 @@ void K(winograd_output)(size_t channels, const real *m, size_t m_step, const rea
 {
     const struct finish f = {scale, shift, slope, add, y_row, y_pixel, rows, columns};
     size_t c = 0;
-    for (; c + V <= channels; c += V) output_tile(&f, m, m_step, c, y, V);
+    for (; c + V <= channels; c += V) output_whole(&f, m, m_step, c, y);
     if (c < channels) output_tile(&f, m, m_step, c, y, channels - c);
 }
 
@@ -176,10 +192,15 @@ INLINE void spread_tile(const real *x, size_t row, size_t pixel, real *m, size_t
     for (size_t i = 0; i < 6; i++) spread_row(half[i], m + 6 * i * step, step, lanes);
 }
 
+WHOLE spread_whole(const real *x, size_t row, size_t pixel, real *m, size_t step)
+{
+    spread_tile(x, row, pixel, m, step, V);
+}
+
 void K(winograd_output_grad)(size_t channels, const real *dy, size_t dy_row, size_t dy_pixel, real *m, size_t m_step)
 {
     size_t c = 0;
-    for (; c + V <= channels; c += V) spread_tile(dy + c, dy_row, dy_pixel, m + c, m_step, V);
+    for (; c + V <= channels; c += V) spread_whole(dy + c, dy_row, dy_pixel, m + c, m_step);
     if (c < channels) spread_tile(dy + c, dy_row, dy_pixel, m + c, m_step, channels - c);
 }
 

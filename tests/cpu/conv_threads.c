@@ -1,0 +1,101 @@
+/* conv_threads.c - convolutions of large layers: the same bits with any number of threads, nothing allocated the second
+ * time, and the same numbers by both methods. */
+#include "tests/cpu/prims_rig.h"
+#include <stdlib.h>
+
+enum { RESULTS = 4, STEPS = 2 };
+
+struct layer {
+    const char *name;
+    size_t n, side, in, out;
+    enum cpu_conv how;
+};
+
+/* Each way that shapes choose: blocks of tiles, shared spectra, few channels, products row by row. */
+static const struct layer layers[] = {{"many tiles", 5, 42, 20, 40, CPU_CONV_AUTO},
+                                      {"few tiles", 3, 14, 48, 200, CPU_CONV_AUTO},
+                                      {"a first layer", 3, 40, 3, 64, CPU_CONV_AUTO},
+                                      {"direct", 3, 21, 20, 40, CPU_CONV_DIRECT}};
+
+struct results { /* y, y of conv2d_affine, dx, dw */
+    tensor t[RESULTS];
+};
+
+static tensor numbers(arena *a, struct random *r, int rank, const size_t *dim)
+{
+    tensor x;
+    void *memory = NULL;
+    EXPECT_OK(tensor_make(&x, DT_F32, rank, dim, NULL));
+    if (arena_take(a, tensor_bytes(&x), 1, &memory) != OK) abort(); /* a test without memory cannot go on */
+    x.data = memory;
+    for (size_t i = 0; i < tensor_count(&x); i++) ((float *)x.data)[i] = (float)random_unit(r) - 0.5F;
+    return x;
+}
+
+static void run_layer(const struct layer *l, size_t threads, arena *a, struct results *out)
+{
+    struct random r = test_random();
+    pool *p = NULL;
+    struct device *d = NULL;
+    const struct kernels *kernels = NULL;
+    const struct conv_shape s = {1, 1};
+    tensor x = numbers(a, &r, DIMS(l->n, l->side, l->side, l->in)), w = numbers(a, &r, DIMS(l->out, l->in, 3, 3));
+    tensor dy = numbers(a, &r, DIMS(l->n, l->side, l->side, l->out)), scale = numbers(a, &r, DIMS(l->out));
+    for (int i = 0; i < RESULTS; i++) out->t[i] = numbers(a, &r, 4, i < 2 ? dy.dim : i == 2 ? x.dim : w.dim);
+    EXPECT_OK(kernels_choose(NULL, &kernels));
+    EXPECT_OK(pool_new(threads, &p));
+    EXPECT_OK(cpu_open(p, kernels, &d));
+    cpu_of(d)->conv = l->how;
+    for (int step = 0; step < STEPS; step++) {
+        const size_t before = alloc_count();
+        EXPECT_OK(d->prim[DT_F32].conv2d(d, &x, &w, s, &out->t[0]));
+        EXPECT_OK(d->prim[DT_F32].conv2d_affine(d, &x, &w, s, &scale, &scale, 0.1, &out->t[1]));
+        EXPECT_OK(d->prim[DT_F32].conv2d_grad_x(d, &w, &dy, s, &out->t[2]));
+        EXPECT_OK(d->prim[DT_F32].conv2d_grad_w(d, &x, &dy, s, &out->t[3]));
+        if (step && alloc_count() != before)
+            test_failed(__FILE__, __LINE__, "%s: %zu allocations with %zu threads", l->name, alloc_count() - before,
+                        threads);
+    }
+    d->close(d);
+    pool_free(p);
+}
+
+TEST(convolutions_have_the_same_bits_with_any_number_of_threads_and_settle_their_memory)
+{
+    static const size_t threads[] = {1, 2, 3, 8};
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        arena *a = arena_new(1 << 20);
+        struct results first, other;
+        for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
+            run_layer(&layers[i], threads[k], a, k ? &other : &first);
+            for (int t = 0; k && t < RESULTS; t++)
+                if (memcmp(first.t[t].data, other.t[t].data, tensor_bytes(&first.t[t])))
+                    test_failed(__FILE__, __LINE__, "%s: result %d has other bits with %zu threads than with 1",
+                                layers[i].name, t, threads[k]);
+        }
+        arena_free(a);
+    }
+}
+
+/* So many channels that a layer's spectra come in groups. */
+TEST(convolutions_of_many_channels_agree_by_both_methods)
+{
+    const struct layer by_products = {"products", 1, 56, 700, 8, CPU_CONV_DIRECT};
+    struct layer by_winograd = by_products;
+    struct results one, other;
+    arena *a = arena_new(1 << 20);
+    by_winograd.how = CPU_CONV_WINOGRAD;
+    run_layer(&by_products, 2, a, &one);
+    run_layer(&by_winograd, 2, a, &other);
+    for (int t = 0; t < RESULTS; t++) {
+        const float *x = one.t[t].data, *y = other.t[t].data;
+        float most = 0, apart = 0;
+        for (size_t i = 0; i < tensor_count(&one.t[t]); i++) {
+            most = fmaxf(most, fabsf(x[i]));
+            apart = fmaxf(apart, fabsf(x[i] - y[i]));
+        }
+        if (!(apart < 1e-5F * most))
+            test_failed(__FILE__, __LINE__, "result %d: %g apart, of %g", t, (double)apart, (double)most);
+    }
+    arena_free(a);
+}
