@@ -2,6 +2,7 @@
 #include "app/data_report.h"
 #include "app/data_synth.h"
 #include "app/library.h"
+#include "app/progress.h"
 #include "app/terminal.h"
 #include "base/json.h"
 #include <string.h>
@@ -17,23 +18,18 @@ struct data {
 
 static int packed(void *context, size_t done, size_t all)
 {
-    progress_line(context, "packed", done, all);
+    progress_count(context, "pictures packed", done, all);
     return interrupt_pending();
 }
 
-static void warned(void *context, const char *line) { warning_line(context, line); }
-
-/* The watch only reads the call: it is not constant because the library's context is not. */
-static centra_data_watch watch_of(const struct call *c)
-{
-    return (centra_data_watch){packed, warned, (void *)(uintptr_t)c};
-}
+static centra_data_watch watch_of(struct progress *p) { return (centra_data_watch){packed, progress_warning, p}; }
 
 static status check(const struct call *c, const struct data *s)
 {
     centra_data_report *r = NULL;
     text t = {0};
-    const centra_data_watch watch = watch_of(c);
+    struct progress progress = progress_begin(c);
+    const centra_data_watch watch = watch_of(&progress);
     status st = library(centra_data_check(c->arguments[1], s->images, &watch, &r));
     if (st != OK) return st;
     const size_t unreadable = data_report_unreadable(r), across = data_report_across(r);
@@ -60,7 +56,8 @@ static status say_packed(const struct call *c, const centra_pack_result *r)
 
 static status pack(const struct call *c, const struct data *s)
 {
-    const centra_data_watch watch = watch_of(c);
+    struct progress progress = progress_begin(c);
+    const centra_data_watch watch = watch_of(&progress);
     const centra_pack_options o = {(size_t)s->side, s->strict, s->images};
     centra_pack_result r = {0};
     interrupt_hold();
@@ -72,7 +69,8 @@ static status pack(const struct call *c, const struct data *s)
 static status split(const struct call *c, const struct data *s)
 {
     static const char *const names[] = {"train", "val", "test"};
-    const centra_data_watch watch = watch_of(c);
+    struct progress progress = progress_begin(c);
+    const centra_data_watch watch = watch_of(&progress);
     centra_split_result r = {0};
     struct json_writer j;
     text t = {0};

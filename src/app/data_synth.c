@@ -1,6 +1,7 @@
 /* data_synth.c - centra data synth: the built-in data set as folders of PNG files. */
 #include "app/data_synth.h"
 #include "app/library.h"
+#include "app/progress.h"
 #include "app/terminal.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 static int made(void *context, size_t done, size_t all)
 {
-    progress_line(context, "made", done, all);
+    progress_count(context, "pictures made", done, all);
     return interrupt_pending();
 }
 
@@ -32,7 +33,8 @@ static status add_classes(const char *classes, text *spec)
 status data_synth(const struct call *c, const char *out, const char *classes, int64_t pictures, int64_t side)
 {
     text spec = {0};
-    const centra_data_watch watch = {.progress = made, .context = (void *)(uintptr_t)c}; /* which only reads it */
+    struct progress progress = progress_begin(c);
+    const centra_data_watch watch = {.progress = made, .context = &progress};
     status st = OK;
     if (!out) return fail(ST_USAGE, "--out is missing: the folder to write to");
     text_addf(&spec, "synth:%" PRId64 "?side=%" PRId64 "&pictures=%" PRId64, c->common.seed, side, pictures);

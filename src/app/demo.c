@@ -33,6 +33,7 @@ static int on_step(void *context, const centra_train_progress *p)
     struct demo_run *r = t->run;
     if (p->phase == CENTRA_TRAIN_EPOCH && r->epochs < r->room) {
         r->loss[r->epochs] = (struct chart_point){(double)p->epoch, p->loss, 0, false};
+        for (size_t i = 0; p->best && i < r->epochs; i++) r->validation[i].marked = false;
         r->validation[r->epochs] = (struct chart_point){(double)p->epoch, p->validated ? p->validation : NAN,
                                                         p->validation_ci95, p->best != 0};
         r->epochs++;
@@ -49,14 +50,16 @@ static status train(struct demo *d, struct demo_run *r, const char *recipe)
     struct training t = {progress_begin(d->call), r};
     centra_train_result result;
     char head[64], epochs[64], seed[64];
+    const char *overrides[DEMO_MOST_SETTINGS + 3] = {head, epochs, seed};
+    const size_t more = d->call->text_count < DEMO_MOST_SETTINGS ? d->call->text_count : DEMO_MOST_SETTINGS;
     snprintf(head, sizeof head, "head.name=%s", r->head);
     snprintf(epochs, sizeof epochs, "train.epochs=%jd", (intmax_t)s->epochs);
     snprintf(seed, sizeof seed, "train.seed=%jd", (intmax_t)d->call->common.seed);
-    const char *const overrides[] = {head, epochs, seed};
+    for (size_t i = 0; i < more; i++) overrides[3 + i] = d->call->texts[i];
     const centra_train_options o = {.recipe = recipe,
                                     .stage = "episodic",
                                     .overrides = overrides,
-                                    .override_count = 3,
+                                    .override_count = 3 + more,
                                     .data = text_string(&d->data),
                                     .out = text_string(&r->folder),
                                     .force = 1,
@@ -194,7 +197,9 @@ static status demo_run(const struct call *c)
     status st = OK;
     TRY(recipe_path("demo-conv4", &recipe));
     TRY(session_open(c, &d.session));
-    text_addf(&d.data, "synth:%jd", (intmax_t)c->common.seed);
+    if (c->text_count > DEMO_MOST_SETTINGS) TRY(fail(ST_USAGE, "--set can be given %d times", DEMO_MOST_SETTINGS));
+    if (s->data) text_add(&d.data, s->data);
+    else text_addf(&d.data, "synth:%jd", (intmax_t)c->common.seed);
     text_addf(&page, "%s/report.html", s->out);
     for (size_t i = 0; i < DEMO_RUNS; i++) TRY(run_begin(&d, &d.run[i], run_heads[i]));
     for (size_t i = 0; i < DEMO_RUNS; i++) TRY(train(&d, &d.run[i], text_string(&recipe)));
@@ -211,6 +216,9 @@ done:
 
 static const struct option demo_options[] = {
     OPT_FILE(struct demo_settings, out, "out", "centra-demo", "the folder for both runs and report.html; replaced"),
+    OPT_FILE(struct demo_settings, data, "data", NULL,
+             "other pictures to learn and to test on (default: those made from the seed, synth:SEED)"),
+    OPT_TEXTS(struct demo_settings, set, "set", "KEY=VALUE", "another value for a key of the recipe demo-conv4"),
     OPT_INT(struct demo_settings, episodes, "episodes", 2000, 2, 1000000, "episodes to test on"),
     OPT_INT(struct demo_settings, epochs, "epochs", 12, 1, 1000, "epochs to train for, each about five seconds"),
     OPT_END};

@@ -4,10 +4,10 @@
 #include "app/command.h"
 #include "base/chart.h"
 
-enum { DEMO_RUNS = 2, DEMO_ROWS = 4, DEMO_WAY = 5, DEMO_SHOT = 1, DEMO_QUERY = 15 };
+enum { DEMO_RUNS = 2, DEMO_ROWS = 4, DEMO_WAY = 5, DEMO_SHOT = 1, DEMO_QUERY = 15, DEMO_MOST_SETTINGS = 16 };
 
 struct demo_settings {
-    const char *out;
+    const char *out, *data, *set;
     int64_t episodes, epochs;
 };
 

@@ -142,9 +142,9 @@ static status add_query(const struct view *v, size_t q, text *page)
     char caption[128];
     status st = OK;
     text_add(page, "<div class=\"row\">\n");
-    snprintf(caption, sizeof caption, "asked; it is a %c", letter((size_t)v->labels[q]));
+    snprintf(caption, sizeof caption, "asked; its class is %c", letter((size_t)v->labels[q]));
     TRY(add_figure(v, v->queries[q], NULL, "", caption, page));
-    snprintf(caption, sizeof caption, "told to be %c, %.0f %% sure", letter(best),
+    snprintf(caption, sizeof caption, "told: %c, %.0f %% sure", letter(best),
              100 * (double)v->scores[q * DEMO_WAY + best]);
     TRY(add_figure(v, v->queries[q], v->on_query + q * locations, right ? "right" : "wrong", caption, page));
     snprintf(caption, sizeof caption, "because of this in the known %c", letter(best));

@@ -57,6 +57,20 @@ void progress_add_left(text *to, double seconds)
     else text_addf(to, ", %lu s left", s);
 }
 
+void progress_count(struct progress *p, const char *what, size_t done, size_t of)
+{
+    text line = {0};
+    if (!p->start || done < p->done) p->start = clock_ns(); /* new work */
+    p->done = done;
+    if (done == of) progress_wipe(p);
+    else if (progress_due(p)) {
+        const double seconds = (double)(clock_ns() - p->start) / 1e9;
+        text_addf(&line, "%zu of %zu %s", done, of, what);
+        if (done && seconds > 1) progress_add_left(&line, seconds * (double)(of - done) / (double)done);
+        progress_show(p, &line);
+    }
+}
+
 static void show_step(struct progress *p, const centra_train_progress *t)
 {
     text line = {0};
@@ -95,14 +109,7 @@ int progress_of_training(void *context, const centra_train_progress *t)
 
 int progress_of_evaluation(void *context, centra_eval_phase phase, size_t done, size_t of)
 {
-    struct progress *p = context;
-    text line = {0};
-    if (done == of) progress_wipe(p);
-    else if (progress_due(p)) {
-        text_addf(&line, "%zu of %zu %s", done, of,
-                  phase == CENTRA_EVAL_ENCODING ? "pictures encoded" : "episodes played");
-        progress_show(p, &line);
-    }
+    progress_count(context, phase == CENTRA_EVAL_ENCODING ? "pictures encoded" : "episodes played", done, of);
     return 1;
 }
 

@@ -77,15 +77,3 @@ void interrupt_release(void)
 }
 
 bool interrupt_pending(void) { return interrupted != 0; }
-
-void progress_line(const struct call *c, const char *words, size_t done, size_t all)
-{
-    if (c->common.quiet || !isatty(STDERR_FILENO)) return;
-    fprintf(stderr, "\r%s %zu of %zu%s", words, done, all, done == all ? "\n" : "");
-    fflush(stderr);
-}
-
-void warning_line(const struct call *c, const char *line)
-{
-    if (!c->common.quiet) fprintf(stderr, "centra %s: warning: %s\n", c->command->name, line);
-}

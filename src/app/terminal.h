@@ -21,6 +21,4 @@ void interrupt_watch(void);
 void interrupt_hold(void);
 void interrupt_release(void);
 bool interrupt_pending(void); /* it came while held */
-void progress_line(const struct call *c, const char *words, size_t done, size_t all);
-void warning_line(const struct call *c, const char *line);
 #endif

@@ -47,6 +47,7 @@ static const char style[] =
     ".row figcaption{font-weight:400;font-size:13px;line-height:1.35;color:var(--soft);margin:6px 0 0}\n"
     ".row img{display:block;width:120px;height:120px;border-radius:6px;image-rendering:auto}\n"
     ".row .right{border-color:var(--rate)}\n.row .wrong{border-color:var(--loss)}\n"
+    ".queries{display:grid;grid-template-columns:repeat(auto-fit,minmax(440px,1fr));gap:0 16px}\n"
     "p{max-width:75ch}\n";
 
 void html_add(text *to, const char *s)

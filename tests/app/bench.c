@@ -1,4 +1,4 @@
-/* bench.c - centra bench and centra demo: the shape of what they say, never a time. */
+/* bench.c - centra bench: the shape of what it says, never a time. */
 #include "base/arena.h"
 #include "base/json.h"
 #include "tests/app/program.h"
@@ -77,40 +77,5 @@ TEST(bench_wait_answers_each_line)
     size_t commas = 0;
     for (const char *p = last; *p; p++) commas += *p == ',';
     EXPECT_INT(commas, 2); /* three runs */
-    ran_free(&r);
-}
-
-TEST(demo_fits_two_screens_and_is_plain_without_utf8)
-{
-    struct ran r = program_run("", WORDS("demo"));
-    size_t lines = 0;
-    EXPECT_INT(r.status, 0);
-    for (const char *p = r.out; *p; p++) {
-        lines += *p == '\n';
-        if ((unsigned char)*p >= 0x80) {
-            test_failed(__FILE__, __LINE__, "a character that is not ASCII in line %zu", lines + 1);
-            break;
-        }
-    }
-    EXPECT(lines > 20 && lines <= 48);
-    ran_free(&r);
-}
-
-TEST(demo_json_finds_the_patterns)
-{
-    struct ran r = program_run("", WORDS("demo", "--json"));
-    arena *memory = arena_new(4096);
-    const struct json *heads = NULL;
-    REQUIRE(memory);
-    EXPECT_INT(r.status, 0);
-    EXPECT_OK(json_parse("demo", r.out, strlen(r.out), memory, &heads));
-    REQUIRE(heads && heads->kind == JSON_ARRAY && heads->count == 2);
-    const struct json *first = json_member(heads->first, "predictions");
-    REQUIRE(first && first->first);
-    EXPECT_TEXT(json_member(heads->first, "head")->string, "mcl-katz");
-    EXPECT(real(heads->first, "accuracy") > 80);
-    EXPECT(real(first->first, "pattern_share_query") > 9.0 / 64);
-    EXPECT(real(first->first, "pattern_share_support") > 9.0 / 64);
-    arena_free(memory);
     ran_free(&r);
 }
