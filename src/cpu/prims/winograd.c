@@ -213,7 +213,8 @@ done:
 }
 
 /* Tiles must be many enough to pay for the weights' transformation, and outputs must fill them; channels must fill the
- * vectors. Doubles stay with sums in plain order: they are what the others are held against. */
+ * vectors. The number of pictures does not count: a picture's features must not depend on its neighbours, to the last
+ * bit. Doubles stay with sums in plain order: they are what the others are held against. */
 bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, const tensor *to)
 {
     const enum cpu_conv asked = cpu_of(d)->conv;
@@ -221,6 +222,6 @@ bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, co
     if (asked == CPU_CONV_WINOGRAD) return true;
     const size_t h = to->dim[1], width = to->dim[2];
     const size_t tiles = size_div_up(h, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
-    return REAL_DTYPE == DT_F32 && w->dim[0] >= 16 && w->dim[1] >= 16 && to->dim[0] * tiles >= 32 &&
+    return REAL_DTYPE == DT_F32 && w->dim[0] >= 16 && w->dim[1] >= 16 && tiles >= 4 &&
            2 * h * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
 }
