@@ -2,6 +2,7 @@
 #include "data/sampler.h"
 #include "base/random.h"
 #include "base/size.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -193,6 +194,7 @@ static status table_lay(const struct sampler *s, const struct random *epoch, str
     size_t total = 0, shares = 0;
     for (size_t c = 0; c < s->count; c++)
         total += s->classes[c].size, shares += s->classes[c].size / (s->shot + s->query);
+    assert(s->count >= s->way && total > 0); /* sampler_new has seen to it */
     t->decks = calloc(s->count, sizeof *t->decks);
     t->active = calloc(s->count, sizeof *t->active);
     t->pictures = calloc(total, sizeof *t->pictures);
@@ -215,12 +217,14 @@ static status table_lay(const struct sampler *s, const struct random *epoch, str
 static void deal(const struct sampler *s, struct random *r, struct table *t, struct plan *p)
 {
     const size_t need = s->shot + s->query, rest = t->active_count - s->way;
+    assert(t->active_count >= s->way);
     for (size_t k = 0; k < s->way; k++) { /* the chosen ones go to the end of the list, the first chosen last */
         const size_t end = t->active_count - 1 - k, other = (size_t)random_below(r, end + 1);
         const uint32_t c = t->active[other];
         t->active[other] = t->active[end];
         t->active[end] = c;
         struct deck *d = &t->decks[c];
+        assert(d->pictures && d->left >= need);
         p->classes[k] = s->classes[c].class_index;
         for (size_t i = 0; i < s->shot; i++) p->support[k * s->shot + i] = d->pictures[--d->left];
         for (size_t i = 0; i < s->query; i++) p->queries[k * s->query + i] = d->pictures[--d->left];
@@ -257,7 +261,7 @@ status sampler_epoch(const struct sampler *s, uint64_t epoch, struct plan **plan
     struct random r = random_branch(&root, UINT64_MAX); /* no class has that number */
     TRY(table_lay(s, &root, &t, &most));
     TRY(plans_new(s, most, &made));
-    for (; t.active_count >= s->way; n++) deal(s, &r, &t, &made[n]);
+    for (; n < most && t.active_count >= s->way; n++) deal(s, &r, &t, &made[n]);
     for (size_t i = 1; i < n; i++) { /* the last ones dealt come from large classes only: play in another order */
         const size_t other = (size_t)random_below(&r, i + 1);
         const struct plan keep = made[i];

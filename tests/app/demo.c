@@ -59,5 +59,6 @@ TEST(demo_refuses_in_one_line)
 {
     EXPECT_REFUSED(1, "centra demo: cannot open 'none': No such file or directory", "demo", "--data", "none", "--out",
                    "demo-out", "--quiet");
-    EXPECT_REFUSED(2, "centra demo: --epochs is 0, but must lie between 1 and 1000 (default 12)", "demo", "--epochs", "0");
+    EXPECT_REFUSED(2, "centra demo: --epochs is 0, but must lie between 1 and 1000 (default 12)", "demo", "--epochs",
+                   "0");
 }

@@ -47,7 +47,7 @@ void R(norm_work_make)(struct device *d, const struct norm_act_args *a, real *me
         w.units = x->dim[0] * (w.h / 2);
         w.weight = 2 * w.w * c;
     }
-    w.grain = size_max(1, GRAIN / size_max(1, w.weight));
+    w.grain = w.weight ? size_max(1, GRAIN / w.weight) : 1;
     *out = w;
 }
 

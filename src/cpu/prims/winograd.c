@@ -220,8 +220,8 @@ bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, co
     const enum cpu_conv asked = cpu_of(d)->conv;
     if (w->dim[2] != 3 || w->dim[3] != 3 || s.stride != 1 || s.pad > 2 || asked == CPU_CONV_DIRECT) return false;
     if (asked == CPU_CONV_WINOGRAD) return true;
+    if (REAL_DTYPE != DT_F32 || w->dim[0] < 16 || w->dim[1] < 16) return false;
     const size_t h = to->dim[1], width = to->dim[2];
     const size_t tiles = size_div_up(h, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
-    return REAL_DTYPE == DT_F32 && w->dim[0] >= 16 && w->dim[1] >= 16 && tiles >= 4 &&
-           2 * h * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
+    return tiles >= 4 && 2 * h * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
 }
