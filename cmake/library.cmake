@@ -24,6 +24,10 @@ endif()
 # roots that need not set errno are vectors of roots
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/cpu/prims/optimise.c APPEND PROPERTY COMPILE_OPTIONS -fno-math-errno)
 
+# where an installed library looks for its plug-ins, besides its own folder
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/api/plugin.c APPEND PROPERTY
+    COMPILE_DEFINITIONS CENTRA_PLUGIN_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/centra")
+
 centra_objects(objects-base "${base_sources}")
 centra_objects(objects-plain "${plain_sources}")
 target_link_libraries(objects-plain PRIVATE centra-pictures)

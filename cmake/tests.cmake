@@ -53,6 +53,18 @@ foreach(folder ${test_folders})
     endif()
 endforeach()
 
+# The same numerical suites on the GPU; without one they are skipped.
+if(TARGET centra-cuda)
+    foreach(part cpu/prims ops/ heads/ nets/)
+        string(REGEX MATCH "[a-z]+/?$" name ${part})
+        string(REPLACE "/" "" name ${name})
+        add_test(NAME cuda-${name} COMMAND centra-tests ${part})
+        set_tests_properties(cuda-${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+            ENVIRONMENT "CENTRA_TEST_DEVICE=cuda")
+    endforeach()
+    add_dependencies(centra-tests centra-cuda)
+endif()
+
 # The parsers under their fuzz corpus, without libFuzzer.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.c)
 list(FILTER fuzz_sources EXCLUDE REGEX "/replay\\.c$")

@@ -63,7 +63,7 @@ typedef void (*centra_parallel_for)(void *host, size_t count, void (*body)(void 
 typedef struct centra_session_options {
     size_t threads;                   /* 0: all cores that the process may use */
     const char *isa;                  /* "portable", "avx2", "avx512"; NULL: CENTRA_ISA, else the best */
-    const char *device;               /* "cpu"; NULL: "cpu" */
+    const char *device;               /* "cpu", "cuda" or "cuda:1"; NULL: "cpu" */
     centra_parallel_for parallel_for; /* NULL: the library's own threads */
     void *parallel_host;              /* first argument of parallel_for */
 } centra_session_options;
@@ -71,7 +71,7 @@ typedef struct centra_session_options {
 /* `options` may be NULL. Close with centra_session_close. */
 CENTRA_API centra_status centra_session_open(const centra_session_options *options, centra_session **out);
 CENTRA_API void centra_session_close(centra_session *session);
-/* Threads, instruction set ("avx512") and device ("cpu") in use. */
+/* Threads, instruction set ("avx512"; "gpu" on one) and device ("cpu", "cuda:0") in use. */
 CENTRA_API size_t centra_session_threads(const centra_session *session);
 CENTRA_API const char *centra_session_isa(const centra_session *session);
 CENTRA_API const char *centra_session_device(const centra_session *session);

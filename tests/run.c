@@ -6,6 +6,7 @@
  * are. Passing tests are quiet. The last line counts; the exit status is 1 when a test failed, 77 when all selected
  * tests were skipped, 2 when no test was selected. */
 #define _XOPEN_SOURCE 700 /* nftw */
+#include "tests/device.h"
 #include "tests/test.h"
 #include <errno.h>
 #include <ftw.h>
@@ -172,6 +173,19 @@ static uint64_t seed_parse(const char *s)
     return n;
 }
 
+/* Tests that were asked to run on another device are all skipped, loudly, when it is not there. */
+static bool device_is_there(void)
+{
+    struct device *d = NULL;
+    if (!test_device()) return true;
+    if (test_device_open(NULL, NULL, &d) != OK) {
+        printf("SKIP everything: %s\n", error_text());
+        return false;
+    }
+    d->close(d);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     bool list = false, verbose = false;
@@ -185,6 +199,7 @@ int main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a test that forks must not print twice */
     watch_for_crashes();
+    if (!list && !device_is_there()) return 77;
     struct tally sum = {0, 0, 0};
     size_t found = 0;
     for (struct test *t = tests; t; t = t->next) {

@@ -1,5 +1,6 @@
 /* session.c - opening and closing: threads, processor, device, tape. The only place that opens devices. */
 #include "api/session.h"
+#include "api/plugin.h"
 #include "cpu/cpu.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,10 @@ static status open_device(const centra_session_options *o, centra_session *s)
     status st = OK;
     const struct kernels *k;
     const char *name = o->device ? o->device : "cpu";
-    if (!strncmp(name, "cuda", 4))
-        return fail(ST_UNSUPPORTED, "device '%s' is not there: this build has no CUDA backend; use cpu", name);
+    if (plugin_serves(name)) {
+        s->isa = "gpu";
+        return plugin_open(name, &s->dev);
+    }
     if (strcmp(name, "cpu")) return fail(ST_USAGE, "there is no device '%s'; there is cpu", name);
     TRY(kernels_choose(o->isa, &k));
     TRY(cpu_open(s->threads, k, &s->dev));

@@ -89,10 +89,10 @@ TEST(app_wrong_arguments_are_refused)
 
 TEST(app_a_device_that_is_not_there_is_a_failure)
 {
-    struct ran r = program_run("", WORDS("version", "--device", "cuda"));
+    struct ran r = program_run("", WORDS("version", "--device", "cuda:77")); /* no machine has so many */
     EXPECT_INT(r.status, 1);
     EXPECT_TEXT(r.out, "");
-    EXPECT(strstr(r.err, "this build has no CUDA backend") != NULL);
+    EXPECT(strstr(r.err, "device 'cuda:77'") != NULL);
     EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
     ran_free(&r);
 }

@@ -5,12 +5,12 @@
 
 enum { MOST_THREADS = 3 };
 
-static void run_once(struct rig *r, const struct kernels *kernels, size_t threads, void (*body)(struct rig *r))
+static void run_once(struct rig *r, const char *isa, size_t threads, void (*body)(struct rig *r))
 {
     pool *p = NULL;
     struct device *d = NULL;
-    r->memory = arena_new(1 << 20);
-    if (r->memory && pool_new(threads, &p) == OK && cpu_open(p, kernels, &d) == OK) {
+    r->isa = isa;
+    if (pool_new(threads, &p) == OK && test_device_open(p, isa, &d) == OK && (r->memory = test_device_arena(1 << 20))) {
         r->dev = d;
         r->threads = threads;
         r->random = test_random();
@@ -21,21 +21,27 @@ static void run_once(struct rig *r, const struct kernels *kernels, size_t thread
     } else {
         test_failed(__FILE__, __LINE__, "no device: %s", error_text());
     }
+    arena_free(r->memory);
+    r->memory = NULL;
     if (d) d->close(d);
     pool_free(p);
-    arena_free(r->memory);
 }
 
 void rig_each(void (*body)(struct rig *r))
 {
-    for (int isa = 0; isa < ISA_COUNT; isa++) {
-        const struct kernels *kernels = kernels_of((enum isa)isa);
-        for (int type = 0; kernels && type < DT_REALS; type++) {
+    for (int isa = 0; isa < (test_device() ? 1 : ISA_COUNT); isa++) {
+        for (int type = 0; kernels_of((enum isa)isa) && type < DT_REALS; type++) {
             struct rig r = {.type = (dtype)type, .epsilon = type == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON};
-            for (size_t threads = 1; threads <= MOST_THREADS; threads++) run_once(&r, kernels, threads, body);
+            for (size_t threads = 1; threads <= MOST_THREADS; threads++) run_once(&r, isa_name((enum isa)isa), threads, body);
             free(r.trace);
         }
     }
+}
+
+status rig_waited(struct rig *r, status st)
+{
+    const status later = r->dev->sync(r->dev);
+    return st == OK ? later : st;
 }
 
 static void *take(struct rig *r, size_t bytes)
@@ -129,7 +135,7 @@ void rig_near(struct rig *r, const char *file, int line, const char *what, const
         double bound = factor * r->epsilon * (1 + fabs(wanted[i]));
         if (fabs(seen[i] - wanted[i]) <= bound) continue;
         test_failed(file, line, "%s[%zu] is %.17g, wanted %.17g within %g (%s, %s, %zu threads)", what, i, seen[i],
-                    wanted[i], bound, dtype_name(r->type), isa_name(cpu_of(r->dev)->kernels->isa), r->threads);
+                    wanted[i], bound, dtype_name(r->type), test_device() ? test_device() : r->isa, r->threads);
         return;
     }
 }

@@ -1,18 +1,20 @@
-/* prims_rig.h - for tests of the CPU's primitives: one body is run on every instruction set, for float and double, with
- * 1, 2 and 3 threads.
+/* prims_rig.h - for tests of a device's primitives: one body is run on every instruction set, for float and double, with
+ * 1, 2 and 3 threads; on another device than the CPU for float and double, three times.
  *
  * A body makes tensors from the rig, calls primitives, and compares with doubles that it computes by plain loops. Every
- * tensor that is compared is also kept from the run with one thread; the other runs must give the same bits. */
+ * tensor that is compared is also kept from the first run; the other runs must give the same bits. */
 #ifndef TESTS_CPU_PRIMS_RIG_H
 #define TESTS_CPU_PRIMS_RIG_H
 #include "base/arena.h"
 #include "cpu/cpu.h"
+#include "tests/device.h"
 #include "tests/test.h"
 
 struct rig {
     struct device *dev;
     dtype type;
     double epsilon; /* of the type */
+    const char *isa;
     size_t threads;
     struct random random; /* the same for all numbers of threads */
     arena *memory;
@@ -32,6 +34,9 @@ tensor rig_ints(struct rig *r, size_t n);
 double *rig_numbers(struct rig *r, const tensor *x);
 double *rig_zeros(struct rig *r, size_t n);
 
+/* The status of a primitive after it was carried out. */
+status rig_waited(struct rig *r, status st);
+
 /* Each element within factor * epsilon * (1 + |wanted|); NaN equals NaN only. */
 void rig_near(struct rig *r, const char *file, int line, const char *what, const tensor *x, const double *wanted,
               double factor);
@@ -40,6 +45,6 @@ void rig_near(struct rig *r, const char *file, int line, const char *what, const
     (int)(sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t)), (size_t[]) { __VA_ARGS__ }
 #define NUMBERS(...) \
     (double[]) { __VA_ARGS__ }
-#define PRIM(r, name, ...) PRIM_CALL((r)->dev, (r)->type, name, ((r)->dev, __VA_ARGS__))
+#define PRIM(r, name, ...) rig_waited(r, PRIM_CALL((r)->dev, (r)->type, name, ((r)->dev, __VA_ARGS__)))
 #define EXPECT_TENSOR(r, x, wanted, factor) rig_near(r, __FILE__, __LINE__, #x, &(x), wanted, factor)
 #endif

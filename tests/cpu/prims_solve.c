@@ -78,7 +78,8 @@ static void check_lu_singular(struct rig *r)
     tensor a = rig_given(r, NUMBERS(1, 0, 0, 1, 2, 4, 1, 2), DIMS(2, 2, 2)), lu = rig_blank(r, DIMS(2, 2, 2)),
            pivot = rig_ints(r, 4);
     EXPECT_STATUS(PRIM(r, lu, &a, &lu, &pivot), ST_NUMERIC);
-    EXPECT_TEXT(error_text(), "matrix 1 of the batch is singular (pivot 1 is 0)");
+    if (r->dev->on_host) EXPECT_TEXT(error_text(), "matrix 1 of the batch is singular (pivot 1 is 0)");
+    else EXPECT_TEXT(error_text(), "matrix 1 of the batch is singular (pivot 1)");
     lu.dim[0] = 1;
     for (size_t i = 0; i < 4; i++) { /* a NaN is found wherever it stands */
         double numbers[] = {1, 3, 0, 1};
@@ -136,7 +137,8 @@ static void check_not_definite(struct rig *r)
 {
     tensor a = rig_given(r, NUMBERS(4, 0, 2, 0), DIMS(1, 2, 2)), l = rig_blank(r, DIMS(1, 2, 2));
     EXPECT_STATUS(PRIM(r, cholesky, &a, &l), ST_NUMERIC);
-    EXPECT_TEXT(error_text(), "matrix 0 of the batch is not positive definite (pivot 1 is -1)");
+    if (r->dev->on_host) EXPECT_TEXT(error_text(), "matrix 0 of the batch is not positive definite (pivot 1 is -1)");
+    else EXPECT_TEXT(error_text(), "matrix 0 of the batch is not positive definite (pivot 1)");
     a = rig_given(r, NUMBERS((double)NAN, 0, 2, 1), DIMS(1, 2, 2));
     EXPECT_STATUS(PRIM(r, cholesky, &a, &l), ST_NUMERIC);
 }

@@ -1,6 +1,6 @@
 /* rig.c - episodes, walks over them, and the plain definition. */
 #include "tests/heads/rig.h"
-#include "cpu/cpu.h"
+#include "tests/device.h"
 #include "tests/test.h"
 #include <stdlib.h>
 
@@ -57,12 +57,10 @@ void maps_free(struct maps *m)
 
 bool rig_open(struct world *w, const char *isa, size_t threads, dtype type)
 {
-    const struct kernels *kernels;
     status st = OK;
     *w = (struct world){.type = type};
     TRY(pool_new(threads, &w->threads));
-    TRY(kernels_choose(isa, &kernels));
-    TRY(cpu_open(w->threads, kernels, &w->dev));
+    TRY(test_device_open(w->threads, isa, &w->dev));
     TRY(tape_new(w->dev, TAPE_TRAINING, &w->t));
 done:
     EXPECT_OK(st);

@@ -1,6 +1,7 @@
 /* walk_threads.c - the bits of a walk and of its gradients depend neither on the number of threads nor on how many
  * queries go through in a round. */
 #include "cpu/kernels.h"
+#include "tests/device.h"
 #include "tests/heads/rig.h"
 #include "tests/test.h"
 
@@ -65,8 +66,12 @@ TEST(walk_of_many_queries_equals_that_of_each)
             one.query = m.query + n * each;
             one.labels = m.labels + n;
             if (rig_walk(&w, &one, &s, &a)) {
-                EXPECT(!memcmp(a.prob, all.prob + n * m.way, m.way * sizeof *a.prob));
-                EXPECT(!memcmp(a.pi_query, all.pi_query + n * m.rq, m.rq * sizeof *a.prob));
+                if (!test_device()) { /* others may multiply matrices of another size in another order */
+                    EXPECT(!memcmp(a.prob, all.prob + n * m.way, m.way * sizeof *a.prob));
+                    EXPECT(!memcmp(a.pi_query, all.pi_query + n * m.rq, m.rq * sizeof *a.prob));
+                }
+                EXPECT_ALL_NEAR(a.prob, all.prob + n * m.way, m.way, rig_tolerance(type));
+                EXPECT_ALL_NEAR(a.pi_query, all.pi_query + n * m.rq, m.rq, rig_tolerance(type));
                 for (size_t i = 0; i < each; i++) a.d_query[i] /= 100;
                 EXPECT_ALL_NEAR(a.d_query, all.d_query + n * each, each, rig_tolerance(type));
                 for (size_t i = 0; i < maps_proto_count(&m); i++) sum[i] += a.d_proto[i] / 100;

@@ -1,16 +1,14 @@
 /* world.c - a device and a tape for the tests of ops. */
 #include "tests/ops/world.h"
-#include "cpu/cpu.h"
+#include "tests/device.h"
 #include "tests/test.h"
 
 bool world_open(struct world *w, size_t threads, dtype type, enum tape_mode mode)
 {
-    const struct kernels *kernels;
     *w = (struct world){.type = type};
     status st = OK;
     TRY(pool_new(threads, &w->threads));
-    TRY(kernels_choose(NULL, &kernels));
-    TRY(cpu_open(w->threads, kernels, &w->dev));
+    TRY(test_device_open(w->threads, NULL, &w->dev));
     TRY(tape_new(w->dev, mode, &w->t));
 done:
     EXPECT_OK(st);

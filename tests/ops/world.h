@@ -1,4 +1,4 @@
-/* world.h - a CPU device and a tape for tests of ops, filled and read with doubles whatever the type. */
+/* world.h - the device under test and a tape for tests of ops, filled and read with doubles whatever the type. */
 #ifndef TESTS_OPS_WORLD_H
 #define TESTS_OPS_WORLD_H
 #include "base/pool.h"

@@ -1,0 +1,11 @@
+/* plugin.h - devices that live in shared objects of their own. */
+#ifndef API_PLUGIN_H
+#define API_PLUGIN_H
+#include "tensor/device.h"
+
+/* Opens "cuda" or "cuda:1". The object, centra-cuda.so, is looked for in the folder that CENTRA_PLUGINS names, beside the
+ * library, beside the program and where `make install` puts it; once opened it stays. Close with (*out)->close. */
+status plugin_open(const char *name, struct device **out);
+/* Whether the name is meant for a plug-in: "cuda", or "cuda:" and something. */
+bool plugin_serves(const char *name);
+#endif

@@ -1,0 +1,164 @@
+/* conv.cu - convolution of channels-last maps, and its derivatives, as matrix products over patches.
+ *
+ * A patch is the kh * kw * in numbers under the filter at one output, in the order ky, kx, channel; weights are brought
+ * into that order once a call, [out, patch]. Pictures are taken so many at a time that their patches fit PATCH_BYTES. A
+ * filter of one pixel with stride 1 needs no patches: the map is its own. */
+#include "cuda/gpu.cuh"
+
+enum { PATCH_BYTES = 512 << 20 };
+
+struct conv {
+    size_t n, h, w, in; /* of the map */
+    size_t oh, ow, out; /* of the result */
+    size_t kh, kw, stride, pad;
+    size_t patch, places; /* numbers of a patch, outputs of a picture */
+    size_t chunk;         /* pictures at a time */
+    bool plain;           /* the map is its own patches */
+};
+
+static struct conv conv_of(const tensor *x, const tensor *w, const tensor *y, struct conv_shape s, size_t real_bytes)
+{
+    struct conv c = {x->dim[0], x->dim[1], x->dim[2], x->dim[3], y->dim[1], y->dim[2], y->dim[3],
+                     w->dim[2], w->dim[3], s.stride,  s.pad,     0,         0,         0,         false};
+    c.patch = c.kh * c.kw * c.in;
+    c.places = c.oh * c.ow;
+    c.plain = c.kh == 1 && c.kw == 1 && c.stride == 1 && c.pad == 0;
+    const size_t each_picture = size_max(1, c.patch * c.places * real_bytes);
+    c.chunk = size_max(1, size_min(c.n, PATCH_BYTES / each_picture));
+    return c;
+}
+
+/* The weights [out, in, kh, kw] as [out, patch]. */
+template <typename real>
+static status order_weights(struct gpu *g, const struct conv c, const real *w, real *ordered)
+{
+    return each(g, c.out * c.patch, [=] __device__(size_t i) {
+        const size_t channel = i % c.in, tap = i / c.in % (c.kh * c.kw), o = i / c.patch;
+        ordered[i] = w[(o * c.in + channel) * c.kh * c.kw + tap];
+    });
+}
+
+/* The patches of `count` pictures from `first` on: [count * places, patch]. */
+template <typename real>
+static status gather_patches(struct gpu *g, const struct conv c, const real *x, size_t first, size_t count, real *to)
+{
+    return each(g, count * c.places * c.patch, [=] __device__(size_t i) {
+        const size_t channel = i % c.in, tap = i / c.in % (c.kh * c.kw), place = i / c.patch;
+        const size_t picture = first + place / c.places, at = place % c.places;
+        const size_t row = at / c.ow * c.stride + tap / c.kw, column = at % c.ow * c.stride + tap % c.kw;
+        const bool inside = row >= c.pad && row - c.pad < c.h && column >= c.pad && column - c.pad < c.w;
+        to[i] = inside ? x[((picture * c.h + row - c.pad) * c.w + column - c.pad) * c.in + channel] : (real)0;
+    });
+}
+
+/* dx += for each pixel, what the patches that hold it say. One thread a number: nothing is added to twice. */
+template <typename real>
+static status scatter_patches(struct gpu *g, const struct conv c, const real *from, size_t first, size_t count,
+                              real *dx)
+{
+    return each(g, count * c.h * c.w * c.in, [=] __device__(size_t i) {
+        const size_t channel = i % c.in, column = i / c.in % c.w + c.pad, row = i / (c.in * c.w) % c.h + c.pad;
+        const size_t picture = i / (c.in * c.w * c.h);
+        real sum = 0;
+        for (size_t ky = 0; ky < c.kh; ky++) {
+            if (row < ky || (row - ky) % c.stride || (row - ky) / c.stride >= c.oh) continue;
+            for (size_t kx = 0; kx < c.kw; kx++) {
+                if (column < kx || (column - kx) % c.stride || (column - kx) / c.stride >= c.ow) continue;
+                const size_t place = (picture * c.oh + (row - ky) / c.stride) * c.ow + (column - kx) / c.stride;
+                sum += from[place * c.patch + (ky * c.kw + kx) * c.in + channel];
+            }
+        }
+        dx[first * c.h * c.w * c.in + i] += sum;
+    });
+}
+
+/* Memory for the ordered weights and the patches of a chunk. */
+template <typename real> static status reserve(struct gpu *g, const struct conv *c, real **weights, real **patches)
+{
+    struct cursor at = {};
+    void *memory;
+    for (int pass = 0; pass < 2; pass++) {
+        at.bytes = 0;
+        *weights = cursor_take<real>(&at, c->out * c->patch);
+        *patches = c->plain ? NULL : cursor_take<real>(&at, c->chunk * c->places * c->patch);
+        if (pass == 0) PASS(gpu_scratch(g, at.bytes, &memory));
+        at.at = (char *)memory;
+    }
+    return OK;
+}
+
+template <typename real>
+status conv2d(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+{
+    struct gpu *g = gpu_enter(d);
+    const struct conv c = conv_of(x, w, y, s, sizeof(real));
+    real *weights, *patches;
+    PASS(reserve(g, &c, &weights, &patches));
+    PASS(order_weights(g, c, reals<real>(w), weights));
+    for (size_t first = 0; first < c.n; first += c.chunk) {
+        const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
+        const real *from = c.plain ? reals<real>(x) + first * c.places * c.in : patches;
+        if (!c.plain) PASS(gather_patches(g, c, reals<real>(x), first, count, patches));
+        const struct product<real> p = {false, true, rows, c.out, c.patch, 1, from, weights,
+                                        reals<real>(y) + first * c.places * c.out, c.patch, c.patch, c.out, 0, 0, 0, 1,
+                                        0};
+        PASS(product_run(g, &p));
+    }
+    return OK;
+}
+
+template <typename real>
+status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
+{
+    struct gpu *g = gpu_enter(d);
+    const struct conv c = conv_of(dx, w, dy, s, sizeof(real));
+    real *weights, *patches;
+    PASS(reserve(g, &c, &weights, &patches));
+    PASS(order_weights(g, c, reals<real>(w), weights));
+    for (size_t first = 0; first < c.n; first += c.chunk) {
+        const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
+        real *to = c.plain ? reals<real>(dx) + first * c.places * c.in : patches;
+        const struct product<real> p = {false, false, rows, c.patch, c.out, 1,
+                                        reals<real>(dy) + first * c.places * c.out, weights, to, c.out, c.patch,
+                                        c.patch, 0, 0, 0, 1, c.plain ? 1.0 : 0.0};
+        PASS(product_run(g, &p));
+        if (!c.plain) PASS(scatter_patches(g, c, patches, first, count, reals<real>(dx)));
+    }
+    return OK;
+}
+
+template <typename real>
+status conv2d_grad_w(struct device *d, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)
+{
+    struct gpu *g = gpu_enter(d);
+    const struct conv c = conv_of(x, dw, dy, s, sizeof(real));
+    real *sums, *patches, *out = reals<real>(dw);
+    if (c.n == 0) return OK;
+    PASS(reserve(g, &c, &sums, &patches));
+    for (size_t first = 0; first < c.n; first += c.chunk) {
+        const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
+        const real *from = c.plain ? reals<real>(x) + first * c.places * c.in : patches;
+        if (!c.plain) PASS(gather_patches(g, c, reals<real>(x), first, count, patches));
+        const struct product<real> p = {true, false, c.out, c.patch, rows, 1,
+                                        reals<real>(dy) + first * c.places * c.out, from, sums, c.out, c.patch,
+                                        c.patch, 0, 0, 0, 1, first ? 1.0 : 0.0};
+        PASS(product_run(g, &p));
+    }
+    return each(g, c.out * c.patch, [=] __device__(size_t i) {
+        const size_t channel = i % c.in, tap = i / c.in % (c.kh * c.kw), o = i / c.patch;
+        out[(o * c.in + channel) * c.kh * c.kw + tap] += sums[i];
+    });
+}
+
+template <typename real> static void enter(struct prims *p)
+{
+    p->conv2d = conv2d<real>;
+    p->conv2d_grad_x = conv2d_grad_x<real>;
+    p->conv2d_grad_w = conv2d_grad_w<real>;
+}
+
+void table_conv(struct prims p[DT_REALS])
+{
+    enter<float>(&p[DT_F32]);
+    enter<double>(&p[DT_F64]);
+}

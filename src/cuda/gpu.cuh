@@ -1,0 +1,141 @@
+/* gpu.cuh - a GPU as a device: what all files in src/cuda share.
+ *
+ * A device object is one stream with its cuBLAS handle and one block of scratch memory. Primitives are launched and
+ * return at once. What a kernel finds wrong (a singular matrix) it writes into `fault`; download and sync read that and
+ * turn it into a sentence. Every file has one table function that enters its primitives for both real types. */
+#ifndef CUDA_GPU_CUH
+#define CUDA_GPU_CUH
+#include <cstddef>
+#include <cstdint>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+extern "C" {
+#include "base/size.h"
+#include "tensor/plugin.h"
+}
+
+enum { STAGES = 2, STAGE_BYTES = 8 << 20 };
+
+struct gpu {
+    plugin_fail fail;
+    int number;
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    void *blas_memory; /* its workspace: a fixed one keeps the results the same from run to run */
+    void *scratch;
+    size_t scratch_bytes;
+    unsigned long long *fault;      /* on the device: the least code of a fault since the last look */
+    unsigned long long *fault_seen; /* pinned */
+    struct {                        /* pinned memory through which uploads go */
+        void *memory;
+        cudaEvent_t done;
+    } stage[STAGES];
+    int stage_next;
+};
+
+/* The state behind a device, with its GPU made the current one of this thread. */
+struct gpu *gpu_enter(struct device *d);
+
+/* A sentence for an error of the runtime or of cuBLAS. */
+status gpu_failed(struct gpu *g, cudaError_t e, const char *what);
+status gpu_blas_failed(struct gpu *g, cublasStatus_t e, const char *what);
+/* At least `bytes`, contents undefined, valid until the next request. */
+status gpu_scratch(struct gpu *g, size_t bytes, void **out);
+
+#define GPU_TRY(g, call) \
+    do { \
+        const cudaError_t e_ = (call); \
+        if (e_ != cudaSuccess) return gpu_failed(g, e_, #call); \
+    } while (0)
+#define BLAS_TRY(g, call) \
+    do { \
+        const cublasStatus_t e_ = (call); \
+        if (e_ != CUBLAS_STATUS_SUCCESS) return gpu_blas_failed(g, e_, #call); \
+    } while (0)
+#define PASS(call) \
+    do { \
+        const status st_ = (call); \
+        if (st_ != OK) return st_; \
+    } while (0)
+/* After a launch: was it possible at all? */
+#define LAUNCHED(g, what) gpu_launched(g, what)
+static inline status gpu_launched(struct gpu *g, const char *what)
+{
+    const cudaError_t e = cudaGetLastError();
+    return e == cudaSuccess ? OK : gpu_failed(g, e, what);
+}
+
+/* Faults, the worse first: the code is this, then the number of the matrix, then the pivot. */
+enum fault_kind { FAULT_SINGULAR, FAULT_NOT_DEFINITE, FAULT_WALK };
+static __device__ inline void fault_report(unsigned long long *fault, enum fault_kind kind, size_t matrix, size_t pivot)
+{
+    atomicMin(fault, (unsigned long long)kind << 56 | (unsigned long long)(matrix & 0xffffffff) << 24 |
+                         (unsigned long long)(pivot & 0xffffff));
+}
+
+static inline size_t span_of(const tensor *x, int from, int to)
+{
+    size_t n = 1;
+    for (int i = from; i < to; i++) n *= x->dim[i];
+    return n;
+}
+static inline size_t count_of(const tensor *x) { return span_of(x, 0, x->rank); }
+template <typename real> static inline real *reals(const tensor *x) { return x ? (real *)x->data : NULL; }
+static inline int *ints(const tensor *x) { return (int *)x->data; }
+
+/* Hands out pieces of one block of scratch; with `at` NULL it only adds up how much is needed. */
+struct cursor {
+    char *at;
+    size_t bytes;
+};
+template <typename T> static inline T *cursor_take(struct cursor *c, size_t count)
+{
+    T *p = c->at ? (T *)(void *)(c->at + c->bytes) : NULL;
+    c->bytes += size_round_up(count * sizeof(T), 256);
+    return p;
+}
+
+/* f(i) for every i in [0, n). */
+enum { THREADS = 256, MOST_BLOCKS = 1 << 16 };
+template <typename F> __global__ void each_kernel(size_t n, F f)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+template <typename F> static status each(struct gpu *g, size_t n, F f)
+{
+    if (n == 0) return OK;
+    const unsigned blocks = (unsigned)size_min(size_div_up(n, THREADS), MOST_BLOCKS);
+    each_kernel<<<blocks, THREADS, 0, g->stream>>>(n, f);
+    return LAUNCHED(g, "an elementwise kernel");
+}
+
+/* A tensor seen as a batch of row-major matrices; a batch of one serves all. */
+template <typename real> struct matrices {
+    real *data; /* [batch, rows, columns] */
+    size_t batch, rows, columns;
+    __host__ __device__ real *at(size_t i) const { return data + (batch == 1 ? 0 : i * rows * columns); }
+};
+template <typename real> static inline struct matrices<real> matrices_of(const tensor *x)
+{
+    return {reals<real>(x), span_of(x, 0, x->rank - 2), x->dim[x->rank - 2], x->dim[x->rank - 1]};
+}
+
+/* c [m, n] = alpha op(a) op(b) + beta c, row-major, `batch` of them `step` numbers apart; gemm.cu */
+template <typename real> struct product {
+    bool ta, tb;
+    size_t m, n, depth, batch;
+    const real *a, *b;
+    real *c;
+    size_t a_row, b_row, c_row;    /* numbers between rows, as they lie */
+    size_t a_step, b_step, c_step; /* between matrices; 0: one serves all */
+    double alpha, beta;
+};
+template <typename real> status product_run(struct gpu *g, const struct product<real> *p);
+
+/* Each file's primitives, entered in the tables of both types. */
+typedef void gpu_table(struct prims p[DT_REALS]);
+gpu_table table_elementwise, table_affine, table_reduce, table_softmax, table_pick, table_moving, table_pool,
+    table_classes, table_distance, table_batch, table_gemm, table_conv, table_factor, table_solve, table_qr, table_walk,
+    table_optimise;
+#endif

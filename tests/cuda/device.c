@@ -1,0 +1,86 @@
+/* device.c - tests of a GPU's memory and queue. The primitives have no tests of their own: the suites in tests/cpu,
+ * tests/ops, tests/heads and tests/nets run on the GPU when CENTRA_TEST_DEVICE is cuda. */
+#include "api/plugin.h"
+#include "tests/test.h"
+#include <stdlib.h>
+
+static struct device *open_gpu(void)
+{
+    struct device *d = NULL;
+    if (plugin_open("cuda", &d) == OK) return d;
+    test_skip(error_text());
+    return NULL;
+}
+
+TEST(cuda_device_is_filled_in)
+{
+    struct device *d = open_gpu();
+    if (!d) return;
+    EXPECT_INT(d->abi, DEVICE_ABI);
+    EXPECT_INT(d->bytes, sizeof *d);
+    EXPECT_TEXT(d->name, "cuda:0");
+    EXPECT(!d->on_host);
+    EXPECT_OK(d->sync(d));
+    d->close(d);
+}
+
+TEST(cuda_memory_comes_back_as_it_was_sent)
+{
+    static const size_t sizes[] = {0, 1, 5, 4096, (8 << 20) - 1, (8 << 20) + 1, (40 << 20) + 3}; /* around the stages */
+    struct device *d = open_gpu();
+    struct random r = test_random();
+    for (size_t i = 0; d && i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t n = sizes[i];
+        unsigned char *sent = malloc(n + 1), *back = calloc(n + 1, 1);
+        void *a = NULL, *b = NULL;
+        REQUIRE(sent && back);
+        for (size_t j = 0; j < n; j++) sent[j] = (unsigned char)(j * 31 + random_below(&r, 2));
+        EXPECT_OK(d->alloc(d, n, &a));
+        EXPECT_OK(d->alloc(d, n, &b));
+        EXPECT_OK(d->upload(d, a, sent, n));
+        memcpy(back, sent, n);
+        memset(sent, 0, n); /* the caller's array is its own again */
+        EXPECT_OK(d->copy(d, b, a, n));
+        EXPECT_OK(d->zero(d, a, n));
+        EXPECT_OK(d->download(d, sent, b, n));
+        EXPECT(!memcmp(sent, back, n));
+        EXPECT_OK(d->download(d, sent, a, n));
+        for (size_t j = 0; j < n; j++) back[j] = 0;
+        EXPECT(!memcmp(sent, back, n));
+        d->release(d, a);
+        d->release(d, b);
+        free(sent);
+        free(back);
+    }
+    if (d) d->close(d);
+}
+
+TEST(cuda_two_devices_are_two_queues)
+{
+    struct device *a = open_gpu(), *b = a ? open_gpu() : NULL;
+    void *memory = NULL;
+    const double seven = 7;
+    double seen = 0;
+    if (!a || !b) return;
+    EXPECT_OK(b->alloc(b, sizeof seven, &memory));
+    EXPECT_OK(b->upload(b, memory, &seven, sizeof seven));
+    EXPECT_OK(a->sync(a));
+    a->close(a);
+    EXPECT_OK(b->download(b, &seen, memory, sizeof seen));
+    EXPECT_NEAR(seen, 7, 0);
+    b->release(b, memory);
+    b->close(b);
+}
+
+TEST(cuda_no_memory_is_an_error_that_can_be_got_over)
+{
+    struct device *d = open_gpu();
+    void *memory = NULL;
+    if (!d) return;
+    EXPECT_STATUS(d->alloc(d, (size_t)1 << 46, &memory), ST_MEMORY);
+    EXPECT_OK(d->alloc(d, 64, &memory));
+    EXPECT_OK(d->zero(d, memory, 64));
+    EXPECT_OK(d->sync(d));
+    d->release(d, memory);
+    d->close(d);
+}
