@@ -22,7 +22,7 @@ else()
         target_link_libraries(centra-cuda PRIVATE CUDA::cudart_static CUDA::cublas)
         target_link_options(centra-cuda PRIVATE -Wl,--exclude-libs,ALL)
         set_target_properties(centra-cuda PROPERTIES PREFIX "" CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
-            CUDA_VISIBILITY_PRESET hidden CUDA_ARCHITECTURES OFF)
+            CUDA_VISIBILITY_PRESET hidden CUDA_ARCHITECTURES OFF BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
         set(centra_cuda_summary "centra-cuda.so (${CMAKE_CUDA_COMPILER})")
     elseif(CENTRA_WITH_CUDA STREQUAL "ON")
         message(FATAL_ERROR "CENTRA_WITH_CUDA is ON, but there is no CUDA compiler: put nvcc on PATH or set CUDACXX")
