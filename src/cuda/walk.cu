@@ -91,12 +91,14 @@ static status unit_vectors(struct gpu *g, const tensor *x, real *unit, real *inv
 {
     const real *from = reals<real>(x);
     return along(g, {x->dim[0], x->dim[1], x->dim[2]}, [=] __device__(const struct group &v) {
-        double square = 0;
-        for (size_t i = v.slot; i < v.n; i += v.slots) {
-            const double e = (double)from[v.offset + i * v.step];
+        double most = 0, square = 0; /* in units of the largest: squares neither overflow nor vanish */
+        for (size_t i = v.slot; i < v.n; i += v.slots) most = fmax(most, fabs((double)from[v.offset + i * v.step]));
+        most = v.max(most);
+        for (size_t i = v.slot; i < v.n && most > 0; i += v.slots) {
+            const double e = (double)from[v.offset + i * v.step] / most;
             square += e * e;
         }
-        const double norm = sqrt(v.sum(square)), scale = norm < 1e-12 ? 0 : 1 / norm;
+        const double norm = most * sqrt(v.sum(square)), scale = norm < 1e-12 ? 0 : 1 / norm;
         for (size_t i = v.slot; i < v.n; i += v.slots)
             unit[v.vector * v.n + i] = (real)((double)from[v.offset + i * v.step] * scale);
         if (v.first) inverse[v.vector] = (real)scale;
