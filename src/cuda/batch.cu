@@ -61,6 +61,19 @@ status batch_norm(struct device *d, const tensor *x, const tensor *mean, const t
     });
 }
 
+template <typename real>
+status batch_fold(struct device *d, const tensor *mean, const tensor *variance, const tensor *gain, const tensor *bias,
+                  double epsilon, tensor *scale, tensor *shift)
+{
+    const real *pm = reals<real>(mean), *pv = reals<real>(variance), *pg = reals<real>(gain), *pb = reals<real>(bias);
+    real *to_scale = reals<real>(scale), *to_shift = reals<real>(shift);
+    return each(gpu_enter(d), count_of(mean), [=] __device__(size_t j) {
+        const double a = (double)pg[j] / sqrt((double)pv[j] + epsilon);
+        to_scale[j] = (real)a;
+        to_shift[j] = (real)((double)pb[j] - a * (double)pm[j]);
+    });
+}
+
 /* Each channel of dx is scale dy + slope (x - mean) + shift; c numbers each. */
 template <typename real>
 status batch_norm_grad(struct device *d, const tensor *x, const tensor *mean, const tensor *variance,
@@ -102,6 +115,7 @@ template <typename real> static void enter(struct prims *p)
     p->batch_stats = batch_stats<real>;
     p->batch_running = batch_running<real>;
     p->batch_norm = batch_norm<real>;
+    p->batch_fold = batch_fold<real>;
     p->batch_norm_grad = batch_norm_grad<real>;
 }
 

@@ -107,6 +107,21 @@ status conv2d(struct device *d, const tensor *x, const tensor *w, struct conv_sh
     return OK;
 }
 
+/* y = leaky_relu(conv2d * scale + shift), the last part in place. */
+template <typename real>
+status conv2d_affine(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, const tensor *scale,
+                     const tensor *shift, double slope, tensor *y)
+{
+    const size_t c = y->dim[3];
+    const real *ps = reals<real>(scale), *pb = reals<real>(shift), low = (real)slope;
+    real *py = reals<real>(y);
+    PASS(conv2d<real>(d, x, w, s, y));
+    return each(gpu_enter(d), count_of(y), [=] __device__(size_t i) {
+        const real z = py[i] * ps[i % c] + pb[i % c];
+        py[i] = z > 0 ? z : low * z;
+    });
+}
+
 template <typename real>
 status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
 {
@@ -153,6 +168,7 @@ status conv2d_grad_w(struct device *d, const tensor *x, const tensor *dy, struct
 template <typename real> static void enter(struct prims *p)
 {
     p->conv2d = conv2d<real>;
+    p->conv2d_affine = conv2d_affine<real>;
     p->conv2d_grad_x = conv2d_grad_x<real>;
     p->conv2d_grad_w = conv2d_grad_w<real>;
 }

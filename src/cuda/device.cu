@@ -154,7 +154,7 @@ static void fill_tables(struct device *d)
     static gpu_table *const tables[] = {table_elementwise, table_affine,  table_reduce,   table_softmax, table_pick,
                                         table_moving,      table_pool,    table_classes,  table_distance, table_batch,
                                         table_gemm,        table_conv,    table_factor,   table_solve,   table_qr,
-                                        table_walk,        table_optimise};
+                                        table_walk,        table_optimise, table_norm_act_pool};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 
