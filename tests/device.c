@@ -35,7 +35,8 @@ struct pinned {
 static bool find_pinned(struct pinned *out)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    void *take = driver ? dlsym(driver, "cuMemAllocHost_v2") : NULL, *give = driver ? dlsym(driver, "cuMemFreeHost") : NULL;
+    void *take = driver ? dlsym(driver, "cuMemAllocHost_v2") : NULL,
+         *give = driver ? dlsym(driver, "cuMemFreeHost") : NULL;
     memcpy(&out->take, &take, sizeof take); /* C has no cast from an object's address to a function's */
     memcpy(&out->give, &give, sizeof give);
     return take && give;

@@ -32,7 +32,8 @@ void rig_each(void (*body)(struct rig *r))
     for (int isa = 0; isa < (test_device() ? 1 : ISA_COUNT); isa++) {
         for (int type = 0; kernels_of((enum isa)isa) && type < DT_REALS; type++) {
             struct rig r = {.type = (dtype)type, .epsilon = type == DT_F32 ? (double)FLT_EPSILON : DBL_EPSILON};
-            for (size_t threads = 1; threads <= MOST_THREADS; threads++) run_once(&r, isa_name((enum isa)isa), threads, body);
+            for (size_t threads = 1; threads <= MOST_THREADS; threads++)
+                run_once(&r, isa_name((enum isa)isa), threads, body);
             free(r.trace);
         }
     }
