@@ -78,11 +78,14 @@ static status load(const char *name, const struct plugin **out)
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object) return fail(ST_UNSUPPORTED, "device '%s' is not there: %s; use cpu", name, dlerror());
     const struct plugin *p = dlsym(object, PLUGIN_SYMBOL);
-    if (!p) return fail(ST_UNSUPPORTED, "%s is no plug-in of Centra: it has no %s", path, PLUGIN_SYMBOL);
+    if (!p)
+        return fail(ST_UNSUPPORTED, "device '%s' is not there: %s is no plug-in of Centra, it has no %s; use cpu", name,
+                    path, PLUGIN_SYMBOL);
     if (p->abi != DEVICE_ABI || p->bytes != sizeof(struct device))
         return fail(ST_UNSUPPORTED,
-                    "%s has interface %u of %u bytes, this library has %d of %zu; build both from the same sources",
-                    path, (unsigned)p->abi, (unsigned)p->bytes, (int)DEVICE_ABI, sizeof(struct device));
+                    "device '%s' is not there: %s has interface %u of %u bytes, this library has %d of %zu; build both "
+                    "from the same sources",
+                    name, path, (unsigned)p->abi, (unsigned)p->bytes, (int)DEVICE_ABI, sizeof(struct device));
     *out = p;
     return OK;
 }
