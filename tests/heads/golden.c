@@ -144,7 +144,8 @@ static void score(const struct golden *g, const struct inputs *in)
     void *query = to_type(g->type, in->query.data, in->query.count);
     const centra_episode e = episode_of(g, in, support, query);
     command_of(g, &c);
-    EXPECT_OK((status)centra_session_open(&(centra_session_options){.threads = 2, .isa = g->isa, .device = test_device()}, &s));
+    EXPECT_OK((status)centra_session_open(
+        &(centra_session_options){.threads = 2, .isa = g->isa, .device = test_device()}, &s));
     EXPECT_OK((status)centra_head_new(s, c.head, c.list, c.count, &h));
     if (h && c.weights) load_params(g, h);
     EXPECT_OK((status)centra_episode_way(&e, &way));
