@@ -117,7 +117,14 @@ static void check_classes(const struct setting *s)
 
 TEST(walk_follows_a_permutation_of_classes) { for_all(check_classes); }
 
-/* A query alone gives the same bits as among others. */
+/* The same bits, which the CPU promises; elsewhere a library's product may sum in an order that depends on its size. */
+static void expect_same(const struct setting *s, const double *seen, const double *wanted, size_t n)
+{
+    if (s->w->dev->on_host) EXPECT(!memcmp(seen, wanted, n * sizeof *seen));
+    else EXPECT_ALL_NEAR(seen, wanted, n, s->tolerance);
+}
+
+/* A query alone gives the same answer as among others. */
 static void check_alone(const struct setting *s)
 {
     const struct maps *m = s->m;
@@ -129,9 +136,9 @@ static void check_alone(const struct setting *s)
         one.query = m->query + n * each;
         one.labels = m->labels + n;
         if (rig_walk(s->w, &one, &s->walk, &a)) {
-            EXPECT(!memcmp(a.prob, s->a->prob + n * m->way, m->way * sizeof *a.prob));
-            EXPECT(!memcmp(a.pi_support, s->a->pi_support + n * columns, columns * sizeof *a.pi_support));
-            EXPECT(!memcmp(a.pi_query, s->a->pi_query + n * m->rq, m->rq * sizeof *a.pi_query));
+            expect_same(s, a.prob, s->a->prob + n * m->way, m->way);
+            expect_same(s, a.pi_support, s->a->pi_support + n * columns, columns);
+            expect_same(s, a.pi_query, s->a->pi_query + n * m->rq, m->rq);
             for (size_t i = 0; i < each; i++) a.d_query[i] /= (double)m->nq;
             EXPECT_ALL_NEAR(a.d_query, s->a->d_query + n * each, each, 300 * s->tolerance);
         }

@@ -1,5 +1,6 @@
 /* norm_act_pool.c - batch norm with what follows it in one op against the ops that it stands for: values, gradients and
  * running statistics, on every odd shape, and the same bits for any number of threads. */
+#include "tests/device.h"
 #include "tests/ops/world.h"
 #include "tests/test.h"
 #include <stdlib.h>
@@ -144,6 +145,7 @@ VALUE_TEST(norm_act_pool_is_batch_norm_residual_activation_and_pooling)
 TEST(norm_act_pool_has_the_same_bits_for_any_number_of_threads)
 {
     struct world one, many;
+    if (test_is_for_cpu()) return;
     REQUIRE(world_open(&one, 1, DT_F32, TAPE_TRAINING));
     for (size_t threads = 2; threads <= 8; threads += 3)
         for (size_t i = 4; i < 8; i++) {
