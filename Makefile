@@ -32,9 +32,9 @@ test: deps ## install what is missing, build, run every test
 check: all ## a part of the tests, quickly: make check T=ops
 	@$(BUILD)/centra-tests $(T)
 
-demo: deps ## install what is missing, build, show a scored episode
+demo: deps ## install what is missing, build, train and compare on built-in pictures
 	@$(MAKE) --no-print-directory all
-	@$(BUILD)/centra demo
+	@$(BUILD)/centra demo --out $(BUILD)/demo
 
 bench: all ## times of the heads; beside PyTorch's where that is installed
 	@tools/bench.sh $(BUILD)
