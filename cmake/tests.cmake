@@ -11,6 +11,13 @@ target_include_directories(centra-tests PRIVATE ${CMAKE_SOURCE_DIR})
 target_link_libraries(centra-tests PRIVATE centra-internal)
 target_compile_definitions(centra-tests PRIVATE CENTRA_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     CENTRA_PROGRAM="${CMAKE_BINARY_DIR}/centra")
+if(centra_onednn)
+    target_compile_definitions(centra-tests PRIVATE CENTRA_HAVE_ONEDNN)
+    target_link_libraries(centra-tests PRIVATE ${CENTRA_ONEDNN_LIBRARY})
+    if(centra_onednn STREQUAL "tests")
+        target_sources(centra-tests PRIVATE ${CMAKE_SOURCE_DIR}/src/cpu/onednn.c)
+    endif()
+endif()
 foreach(function malloc calloc realloc free aligned_alloc posix_memalign strdup)
     target_link_options(centra-tests PRIVATE -Wl,--wrap=${function}) # tests/alloc.c counts them and lets them fail
 endforeach()

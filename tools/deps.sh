@@ -21,13 +21,14 @@ case ${1:-build} in
     lint)
         need cmake cmake; need clang clang; need g++ g++; need clang-format clang-format; need clang-tidy clang-tidy
         need nm binutils
-        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev ;;
+        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev; want oneapi/dnnl/dnnl.h libdnnl-dev ;;
+    oracle) want oneapi/dnnl/dnnl.h libdnnl-dev ;;
     fuzz) need cmake cmake; need clang clang
         if command -v clang > /dev/null 2>&1 && ! ls "$(clang -print-resource-dir)"/lib/*/*fuzzer*.a > /dev/null 2>&1; then
             missing="$missing libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
         fi ;;
     valgrind) need valgrind valgrind ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz and valgrind" >&2; exit 2 ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle and valgrind" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 

@@ -2,6 +2,7 @@
 #include "api/session.h"
 #include "api/plugin.h"
 #include "cpu/cpu.h"
+#include "cpu/onednn.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,21 @@ static status open_threads(const centra_session_options *o, pool **out)
 {
     if (o->parallel_for) return pool_new_hosted(o->parallel_for, o->parallel_host, o->threads ? o->threads : 1, out);
     return pool_new(o->threads, out);
+}
+
+/* CENTRA_CONV: "own", or "onednn" where the build has it. */
+static status choose_convolutions(struct device *d)
+{
+    const char *name = getenv("CENTRA_CONV");
+    if (!name || !*name || !strcmp(name, "own")) return OK;
+    if (strcmp(name, "onednn")) return fail(ST_USAGE, "CENTRA_CONV is '%.40s', but must be own or onednn", name);
+#ifdef CENTRA_HAVE_ONEDNN
+    onednn_take_over(d);
+    return OK;
+#else
+    (void)d;
+    return fail(ST_UNSUPPORTED, "CENTRA_CONV is onednn, but this build has no oneDNN (CENTRA_WITH_ONEDNN=ON)");
+#endif
 }
 
 static status open_device(const centra_session_options *o, centra_session *s)
@@ -23,6 +39,7 @@ static status open_device(const centra_session_options *o, centra_session *s)
     if (strcmp(name, "cpu")) return fail(ST_USAGE, "there is no device '%s'; there is cpu", name);
     TRY(kernels_choose(o->isa, &k));
     TRY(cpu_open(s->threads, k, &s->dev));
+    TRY(choose_convolutions(s->dev));
     s->isa = isa_name(k->isa);
 done:
     return st;
