@@ -231,11 +231,13 @@ static status conv2d(struct device *d, const tensor *x, const tensor *w, struct 
     return tensor_count(y) ? call_of(FORWARD, x, w, y, s) : OK;
 }
 
-static status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
+static status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
+                            tensor *dx)
 {
     tensor fresh;
     (void)d;
     if (!tensor_count(dx)) return OK;
+    if (!add) return call_of(GRAD_X, dx, w, dy, s);
     status st = fresh_like(dx, &fresh);
     if (st == OK) st = call_of(GRAD_X, &fresh, w, dy, s);
     if (st == OK) add_to(dx, &fresh);

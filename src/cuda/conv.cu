@@ -123,19 +123,20 @@ status conv2d_affine(struct device *d, const tensor *x, const tensor *w, struct 
 }
 
 template <typename real>
-status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
+status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
 {
     struct gpu *g = gpu_enter(d);
     const struct conv c = conv_of(dx, w, dy, s, sizeof(real));
     real *weights, *patches;
     PASS(reserve(g, &c, &weights, &patches));
     PASS(order_weights(g, c, reals<real>(w), weights));
+    if (!c.plain && !add) PASS(d->zero(d, dx->data, tensor_bytes(dx))); /* patches overlap: they are added */
     for (size_t first = 0; first < c.n; first += c.chunk) {
         const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
         real *to = c.plain ? reals<real>(dx) + first * c.places * c.in : patches;
         const struct product<real> p = {false, false, rows, c.patch, c.out, 1,
                                         reals<real>(dy) + first * c.places * c.out, weights, to, c.out, c.patch,
-                                        c.patch, 0, 0, 0, 1, c.plain ? 1.0 : 0.0};
+                                        c.patch, 0, 0, 0, 1, c.plain && add ? 1.0 : 0.0};
         PASS(product_run(g, &p));
         if (!c.plain) PASS(scatter_patches(g, c, patches, first, count, reals<real>(dx)));
     }

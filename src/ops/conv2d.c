@@ -15,10 +15,11 @@ static status conv2d_backward(struct node *n)
 {
     const struct conv_shape *s = n->attr;
     const tensor *dy = &n->out[0]->grad;
-    tensor *dx = var_grad(n->in[0]), *dw = var_grad(n->in[1]);
+    bool fresh = false;
+    tensor *dx = var_grad_write(n->in[0], &fresh), *dw = var_grad(n->in[1]);
     status st = tape_status(n->tape);
     if (st == OK && dw) st = N_PRIM(n, conv2d_grad_w, &n->in[0]->value, dy, *s, dw);
-    if (st == OK && dx) st = N_PRIM(n, conv2d_grad_x, &n->in[1]->value, dy, *s, dx);
+    if (st == OK && dx) st = N_PRIM(n, conv2d_grad_x, &n->in[1]->value, dy, *s, !fresh, dx);
     return st;
 }
 

@@ -176,12 +176,13 @@ status R(prim_conv2d_affine)(struct device *d, const tensor *x, const tensor *w,
     return forward(d, x, w, s, (struct R(epilogue)){false, reals(scale), reals(shift), (real)slope}, y);
 }
 
-status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, tensor *dx)
+status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
+                             tensor *dx)
 {
     const size_t out = w->dim[0], in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
     const ptrdiff_t top = (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad, left = (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(dy, s.stride, top, left, dx->dim[2] + kw - 1);
-    const struct R(epilogue) end = {.add = true};
+    const struct R(epilogue) end = {.add = add};
     if (R(winograd_fits)(d, w, s, dx))
         return R(winograd_conv)(&(struct R(winograd)){.d = d,
                                                       .k = KERNELS(d),
