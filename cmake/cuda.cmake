@@ -20,7 +20,7 @@ else()
         target_compile_options(centra-cuda PRIVATE --extended-lambda -Xcompiler=-Wall
             --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_80,code=[sm_80,compute_80])
         target_link_libraries(centra-cuda PRIVATE CUDA::cudart_static CUDA::cublas)
-        target_link_options(centra-cuda PRIVATE -Wl,--exclude-libs,ALL)
+        target_link_options(centra-cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs) # what it needs, it brings
         set_target_properties(centra-cuda PROPERTIES PREFIX "" CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
             CUDA_VISIBILITY_PRESET hidden CUDA_ARCHITECTURES OFF BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
         set(centra_cuda_summary "centra-cuda.so (${CMAKE_CUDA_COMPILER})")

@@ -130,7 +130,7 @@ status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct
     real *weights, *patches;
     PASS(reserve(g, &c, &weights, &patches));
     PASS(order_weights(g, c, reals<real>(w), weights));
-    if (!c.plain && !add) PASS(d->zero(d, dx->data, tensor_bytes(dx))); /* patches overlap: they are added */
+    if (!c.plain && !add) PASS(d->zero(d, dx->data, count_of(dx) * sizeof(real))); /* patches overlap: they are added */
     for (size_t first = 0; first < c.n; first += c.chunk) {
         const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
         real *to = c.plain ? reals<real>(dx) + first * c.places * c.in : patches;
