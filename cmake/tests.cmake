@@ -25,9 +25,13 @@ if(TARGET centra)
     add_dependencies(centra-tests centra)
 endif()
 
+set(centra_test_seconds 600) # a hang is a failure
+if(CENTRA_SANITIZE)
+    set(centra_test_seconds 1800)
+endif()
 function(centra_add_test name folder)
     add_test(NAME ${name} COMMAND centra-tests ${folder}/)
-    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT "${ARGN}")
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${centra_test_seconds} ENVIRONMENT "${ARGN}")
 endfunction()
 
 # Which of the repeated instruction sets this machine can run; a cross build cannot ask.
