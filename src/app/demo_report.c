@@ -52,10 +52,12 @@ status demo_report(const struct demo *d, const char *path)
         "told apart; chance is %d %%</p>\n",
         (intmax_t)s->episodes, DEMO_WAY, DEMO_SHOT, DEMO_QUERY, 100 / DEMO_WAY);
     add_result(d, &page);
-    text_add(&page, "<p>In these pictures a class is a small pattern among clutter. <b>proto</b> averages the features "
-                    "of a whole picture, so that clutter drowns the pattern. The others compare a picture's places one "
-                    "by one; <b>mcl</b> and <b>mcl-katz</b> let the places of both pictures choose each other, back "
-                    "and forth, and trust those that are chosen most.</p>\n");
+    if (!s->data) /* what the built-in pictures are; of others we know nothing */
+        text_add(&page,
+                 "<p>In these pictures a class is a small pattern among clutter. <b>proto</b> averages the features "
+                 "of a whole picture, so that clutter drowns the pattern. The others compare a picture's places one "
+                 "by one; <b>mcl</b> and <b>mcl-katz</b> let the places of both pictures choose each other, back "
+                 "and forth, and trust those that are chosen most.</p>\n");
     add_curves(d, &page);
     TRY(demo_views(d, &page));
     page_end(&page);

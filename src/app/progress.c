@@ -113,8 +113,9 @@ int progress_of_evaluation(void *context, centra_eval_phase phase, size_t done, 
     return 1;
 }
 
+/* May come from another thread: it only reads what never changes, and writes with one call. */
 void progress_warning(void *context, const char *line)
 {
-    struct progress *p = context;
-    progress_say(p, "centra %s: warning: %s", p->command, line);
+    const struct progress *p = context;
+    if (!p->quiet) fprintf(stderr, "%scentra %s: warning: %s\n", p->terminal ? "\r\033[K" : "", p->command, line);
 }

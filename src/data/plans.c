@@ -236,19 +236,24 @@ done:
     return st;
 }
 
+status plan_list_parse(const char *path, const char *bytes, size_t n, arena *memory, struct plan_list *out)
+{
+    struct plan_list list = {.count = 0};
+    struct lines l = {.path = path, .at = bytes, .end = bytes + n};
+    arena *scratch = arena_new(1 << 16); /* of one line */
+    status st = scratch ? read_lines(&l, memory, scratch, &list) : fail(ST_MEMORY, "no memory to read '%s'", path);
+    if (st == OK) *out = list;
+    else if (st != ST_MEMORY) st = fail(st, "'%s', line %zu: %s", path, l.number, error_text());
+    arena_free(scratch);
+    return st;
+}
+
 status plan_list_read(const char *path, arena *memory, struct plan_list *out)
 {
     char *bytes = NULL;
     size_t n = 0;
-    struct plan_list list = {.count = 0};
     status st = file_read(path, PLANS_MOST_BYTES, &bytes, &n);
-    if (st != OK) return st;
-    struct lines l = {.path = path, .at = bytes, .end = bytes + n};
-    arena *scratch = arena_new(1 << 16); /* of one line */
-    st = scratch ? read_lines(&l, memory, scratch, &list) : fail(ST_MEMORY, "no memory to read '%s'", path);
-    if (st == OK) *out = list;
-    else if (st != ST_MEMORY) st = fail(st, "'%s', line %zu: %s", path, l.number, error_text());
-    arena_free(scratch);
+    if (st == OK) st = plan_list_parse(path, bytes, n, memory, out);
     free(bytes);
     return st;
 }

@@ -24,6 +24,8 @@ struct plan_list {
 status plan_list_write(const char *path, const struct plan_list *l);
 /* The plans live in `memory`. */
 status plan_list_read(const char *path, arena *memory, struct plan_list *out);
+status plan_list_parse(const char *path, const char *bytes, size_t n, arena *memory,
+                       struct plan_list *out); /* from memory, for the fuzzers */
 /* Whether the list was drawn from the data set with this fingerprint, and stays within its classes and pictures. */
 status plan_list_fits(const char *path, const struct plan_list *l, const char *fingerprint, size_t classes,
                       size_t pictures);
