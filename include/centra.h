@@ -66,6 +66,8 @@ typedef struct centra_session_options {
     const char *device;               /* "cpu", "cuda" or "cuda:1"; NULL: "cpu" */
     centra_parallel_for parallel_for; /* NULL: the library's own threads */
     void *parallel_host;              /* first argument of parallel_for */
+    const char *maths;                /* of networks in single precision: "f32", "tf32" or "bf16" where the device has
+                                         them; NULL: bf16 for training on a GPU, else f32 */
 } centra_session_options;
 
 /* `options` may be NULL. Close with centra_session_close. */
@@ -251,7 +253,8 @@ CENTRA_API centra_status centra_net_encode(centra_net *net, const void *pictures
 typedef struct centra_net_drill centra_net_drill;
 CENTRA_API centra_status centra_net_drill_new(centra_net *net, size_t count, size_t height, size_t width, int train,
                                               centra_net_drill **out);
-CENTRA_API centra_status centra_net_drill_pass(centra_net_drill *drill);
+/* So many passes in a row, then waits: a GPU works on one while the next is prepared. */
+CENTRA_API centra_status centra_net_drill_run(centra_net_drill *drill, size_t passes);
 CENTRA_API void centra_net_drill_free(centra_net_drill *drill);
 
 /* Weights: files of named arrays (safetensors, PyTorch's .pth, folders of .npy), read without executing anything */

@@ -83,9 +83,8 @@ done:
     return st;
 }
 
-centra_status centra_net_drill_pass(centra_net_drill *r)
+static status pass_once(centra_net_drill *r)
 {
-    if (!r) return (centra_status)fail(ST_USAGE, "centra_net_drill_pass needs a drill");
     const bool train = r->optimiser != NULL;
     centra_net *n = r->net;
     tape *t = n->session->tape;
@@ -93,7 +92,15 @@ centra_status centra_net_drill_pass(centra_net_drill *r)
     tape_reset(t, train ? TAPE_TRAINING : TAPE_INFERENCE);
     var *features = n->net->forward(t, n->settings, n->params, &pass, tape_constant(t, &r->pictures));
     status st = tape_status(t);
-    if (st == OK && train) st = go_back(r, t, features);
-    if (st == OK) st = n->session->dev->sync(n->session->dev);
+    return st == OK && train ? go_back(r, t, features) : st;
+}
+
+centra_status centra_net_drill_run(centra_net_drill *r, size_t passes)
+{
+    status st = OK;
+    if (!r) return (centra_status)fail(ST_USAGE, "centra_net_drill_run needs a drill");
+    struct device *d = r->net->session->dev;
+    for (size_t i = 0; i < passes && st == OK; i++) st = pass_once(r);
+    if (st == OK) st = d->sync(d);
     return (centra_status)st;
 }

@@ -55,6 +55,8 @@ centra_status centra_session_open(const centra_session_options *options, centra_
     if (!s) return (centra_status)fail(ST_MEMORY, "no memory for a session");
     TRY(open_threads(o, &s->threads));
     TRY(open_device(o, s));
+    if (o->maths) TRY(device_set_maths(s->dev, o->maths));
+    s->maths_given = o->maths != NULL;
     TRY(tape_new(s->dev, TAPE_INFERENCE, &s->tape));
     *out = s;
     s = NULL;

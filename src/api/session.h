@@ -11,6 +11,7 @@ struct centra_session {
     struct device *dev; /* owned */
     tape *tape;         /* owned */
     const char *isa;
+    bool maths_given; /* by whoever opened it; else training may choose */
 };
 
 struct centra_head {

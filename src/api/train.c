@@ -71,10 +71,13 @@ static status run(centra_session *session, const centra_train_options *o, const 
     struct run_result r;
     void *options = (void *)(uintptr_t)o; /* the callbacks only read it */
     plain_snprintf(threads, sizeof threads, "%zu", centra_session_threads(session));
+    const bool chooses = !session->maths_given && session->dev->maths_known >> MATHS_BF16 & 1;
+    if (chooses) session->dev->maths = MATHS_BF16;
     const struct report_fact facts[] = {{"centra", centra_version()},
                                         {"device", centra_session_device(session)},
                                         {"instruction set", centra_session_isa(session)},
                                         {"threads", threads},
+                                        {"maths", maths_name(session->dev->maths)},
                                         {NULL, NULL}};
     const struct log_sink log = {.line = on_line, .context = options, .most = LOG_WARN};
     const struct run_options how = {.device = session->dev,
@@ -95,6 +98,7 @@ static status run(centra_session *session, const centra_train_options *o, const 
                                     .progress = on_progress,
                                     .context = options};
     const status st = run_train(&how, &r);
+    if (chooses) session->dev->maths = MATHS_F32;
     if (st == OK && result)
         *result = (centra_train_result){r.epochs, r.steps, r.best, r.best_half, r.best_epochs, r.stopped};
     return st;

@@ -138,6 +138,8 @@ static const struct option bench_options[] = {
     OPT_TEXT(struct bench, backbone, "backbone", "conv4", "NAME", "the network; centra list backbones shows them"),
     OPT_INT(struct bench, batch, "batch", 80, 1, 100000, "pictures of a pass through the network"),
     OPT_INT(struct bench, side, "side", 84, 1, 10000, "height and width of the pictures"),
+    OPT_INT(struct bench, passes, "passes", 1, 1, 100000,
+            "passes through the network in a row in one timed run, so that a GPU never waits"),
     OPT_NAME(struct bench, mode, "mode", BENCH_INFER, mode_names,
              "pass through the network: train is forward, backward and a step of SGD"),
     OPT_FLAG(struct bench, wait, "wait", "time runs as lines on standard input ask for them"),
@@ -146,7 +148,8 @@ static const struct option bench_options[] = {
 static const char *const bench_details[] = {
     "Times one head on generated features and says the median, minimum and quartiles, and the rate at which the "
     "similarities alone would have been computed in that time.",
-    "bench backbones times one network instead, on random pictures: --backbone, --batch, --side and --mode belong to "
+    "bench backbones times one network instead, on random pictures: --backbone, --batch, --side, --passes and --mode "
+    "belong to "
     "it; "
     "--precision, --repeats, --warmup and --wait to both, the rest to bench heads.",
     "With --wait the program makes its features and its warm-up runs, then reads standard input: for each line it does "
@@ -154,7 +157,8 @@ static const char *const bench_details[] = {
     "input. A script can thus time two programs in turns, each in one process.",
     "With --json one object is written: head, options, way, shot, queries, channels, height, width, kinds, repeats, "
     "threads, "
-    "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop; or backbone, options, batch, side, mode, "
+    "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop; or backbone, options, batch, side, passes, "
+    "mode, "
     "repeats, threads, "
     "precision, isa, median_ms, min_ms, p25_ms, p75_ms, pictures_per_second.",
     NULL};

@@ -3,11 +3,20 @@
 #include "app/library.h"
 #include "app/terminal.h"
 
-static status pass_once(void *of) { return library(centra_net_drill_pass(of)); }
+struct drill {
+    centra_net_drill *drill;
+    size_t passes;
+};
+
+static status run_once(void *of)
+{
+    const struct drill *d = of;
+    return library(centra_net_drill_run(d->drill, d->passes));
+}
 
 static double pictures_per_second(const struct bench *b, const struct bench_times *t)
 {
-    return (double)b->batch / bench_quantile(t, 0.5) * 1e3;
+    return (double)(b->batch * b->passes) / bench_quantile(t, 0.5) * 1e3;
 }
 
 static void add_json(text *to, const struct call *c, const centra_session *session, const struct bench_times *times)
@@ -18,6 +27,7 @@ static void add_json(text *to, const struct call *c, const centra_session *sessi
         int64_t value;
     } counts[] = {{"batch", b->batch},
                   {"side", b->side},
+                  {"passes", b->passes},
                   {"repeats", b->repeats},
                   {"threads", (int64_t)centra_session_threads(session)}};
     struct json_writer w;
@@ -73,18 +83,18 @@ status bench_backbones(const struct call *c)
     const struct bench *b = c->settings;
     centra_session *session = NULL;
     centra_net *net = NULL;
-    centra_net_drill *drill = NULL;
+    struct drill drill = {NULL, (size_t)b->passes};
     status st = OK;
     TRY(session_open(c, &session));
     TRY(library(centra_net_new(session, b->backbone, c->net_options, c->net_option_count,
                                (centra_precision)b->precision, (uint64_t)c->common.seed, &net)));
-    TRY(library(
-        centra_net_drill_new(net, (size_t)b->batch, (size_t)b->side, (size_t)b->side, b->mode == BENCH_TRAIN, &drill)));
-    const struct bench_job j = {pass_once, drill};
+    TRY(library(centra_net_drill_new(net, (size_t)b->batch, (size_t)b->side, (size_t)b->side, b->mode == BENCH_TRAIN,
+                                     &drill.drill)));
+    const struct bench_job j = {run_once, &drill};
     TRY(bench_warm(&j, b->warmup));
     TRY(b->wait ? bench_answer_lines(&j) : time_and_report(c, &j, session));
 done:
-    centra_net_drill_free(drill);
+    centra_net_drill_free(drill.drill);
     centra_net_free(net);
     centra_session_close(session);
     return st;

@@ -17,7 +17,7 @@
 struct common {
     bool help, json, quiet, verbose;
     int64_t threads, seed;
-    const char *isa, *device;
+    const char *isa, *device, *maths;
 };
 extern const struct option common_options[];
 

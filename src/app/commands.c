@@ -20,6 +20,8 @@ const struct option common_options[] = {
     OPT_INT(struct common, seed, "seed", 1, 0, 9223372036854775807.0, "seed of everything that is random"),
     OPT_TEXT(struct common, isa, "isa", NULL, "NAME", "instruction set to force; centra list kernels shows them"),
     OPT_TEXT(struct common, device, "device", "cpu", "NAME", "where to compute; centra list devices shows them"),
+    OPT_TEXT(struct common, maths, "maths", NULL, "f32|tf32|bf16",
+             "how a GPU multiplies in networks (bf16 when it trains, else f32)"),
     OPT_END};
 
 status command_find(const char *name, const struct command **out)

@@ -21,7 +21,10 @@ status library(centra_status st)
 
 status session_open(const struct call *c, centra_session **out)
 {
-    centra_session_options o = {.threads = (size_t)c->common.threads, .isa = c->common.isa, .device = c->common.device};
+    centra_session_options o = {.threads = (size_t)c->common.threads,
+                                .isa = c->common.isa,
+                                .device = c->common.device,
+                                .maths = c->common.maths};
     return library(centra_session_open(&o, out));
 }
 

@@ -138,6 +138,7 @@ status cpu_open(pool *threads, const struct kernels *kernels, struct device **ou
                          .bytes = sizeof *d,
                          .name = "cpu",
                          .on_host = true,
+                         .maths_known = 1u << MATHS_F32,
                          .alloc = cpu_alloc,
                          .release = cpu_release,
                          .upload = cpu_copy,

@@ -5,6 +5,7 @@
  *     dbias = sum dy,  dgain = sum dy z,  dx = a (dy - sum dy / rows - z sum dy z / rows),
  * where the last two terms are there only when mean and variance are x's own. */
 #include "cuda/group.cuh"
+#include "cuda/mixed.cuh"
 
 static size_t channels_of(const tensor *x) { return x->dim[x->rank - 1]; }
 static size_t rows_of(const tensor *x) { return span_of(x, 0, x->rank - 1); }
@@ -110,6 +111,11 @@ status batch_norm_grad(struct device *d, const tensor *x, const tensor *mean, co
     });
 }
 
+static status batch_stats_f32(struct device *d, const tensor *x, tensor *mean, tensor *variance)
+{
+    return is_half(x) ? stats_half(gpu_enter(d), x, mean, variance) : batch_stats<float>(d, x, mean, variance);
+}
+
 template <typename real> static void enter(struct prims *p)
 {
     p->batch_stats = batch_stats<real>;
@@ -123,4 +129,5 @@ void table_batch(struct prims p[DT_REALS])
 {
     enter<float>(&p[DT_F32]);
     enter<double>(&p[DT_F64]);
+    p[DT_F32].batch_stats = batch_stats_f32;
 }

@@ -3,7 +3,7 @@
  * A patch is the kh * kw * in numbers under the filter at one output, in the order ky, kx, channel; weights are brought
  * into that order once a call, [out, patch]. Pictures are taken so many at a time that their patches fit PATCH_BYTES. A
  * filter of one pixel with stride 1 needs no patches: the map is its own. */
-#include "cuda/gpu.cuh"
+#include "cuda/mixed.cuh"
 
 enum { PATCH_BYTES = 512 << 20 };
 
@@ -166,6 +166,36 @@ status conv2d_grad_w(struct device *d, const tensor *x, const tensor *dy, struct
     });
 }
 
+/* In single precision other maths may be asked for. */
+static bool by_tensor_cores(struct gpu *g, const tensor *x) { return is_half(x) || g->device->maths != MATHS_F32; }
+
+static status conv2d_f32(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+{
+    struct gpu *g = gpu_enter(d);
+    return by_tensor_cores(g, x) ? conv_half(g, x, w, s, y) : conv2d<float>(d, x, w, s, y);
+}
+
+static status conv2d_affine_f32(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
+                                const tensor *scale, const tensor *shift, double slope, tensor *y)
+{
+    struct gpu *g = gpu_enter(d);
+    return by_tensor_cores(g, x) ? conv_half_affine(g, x, w, s, scale, shift, slope, y)
+                                 : conv2d_affine<float>(d, x, w, s, scale, shift, slope, y);
+}
+
+static status conv2d_grad_x_f32(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
+                                tensor *dx)
+{
+    struct gpu *g = gpu_enter(d);
+    return by_tensor_cores(g, dx) ? conv_half_grad_x(g, w, dy, s, add, dx) : conv2d_grad_x<float>(d, w, dy, s, add, dx);
+}
+
+static status conv2d_grad_w_f32(struct device *d, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)
+{
+    struct gpu *g = gpu_enter(d);
+    return by_tensor_cores(g, x) ? conv_half_grad_w(g, x, dy, s, dw) : conv2d_grad_w<float>(d, x, dy, s, dw);
+}
+
 template <typename real> static void enter(struct prims *p)
 {
     p->conv2d = conv2d<real>;
@@ -178,4 +208,8 @@ void table_conv(struct prims p[DT_REALS])
 {
     enter<float>(&p[DT_F32]);
     enter<double>(&p[DT_F64]);
+    p[DT_F32].conv2d = conv2d_f32;
+    p[DT_F32].conv2d_affine = conv2d_affine_f32;
+    p[DT_F32].conv2d_grad_x = conv2d_grad_x_f32;
+    p[DT_F32].conv2d_grad_w = conv2d_grad_w_f32;
 }

@@ -1,5 +1,5 @@
 /* device.cu - the GPU's memory, its queue, and what is reported when it is waited for; the plug-in's one symbol. */
-#include "cuda/gpu.cuh"
+#include "cuda/dnn.cuh"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -115,6 +115,7 @@ static void gpu_close(struct device *d)
 {
     struct gpu *g = gpu_enter(d);
     if (g->stream) (void)cudaStreamSynchronize(g->stream);
+    dnn_close(g->dnn);
     if (g->blas) (void)cublasDestroy(g->blas);
     for (int i = 0; i < STAGES; i++) {
         if (g->stage[i].done) (void)cudaEventDestroy(g->stage[i].done);
@@ -154,7 +155,7 @@ static void fill_tables(struct device *d)
     static gpu_table *const tables[] = {table_elementwise, table_affine,  table_reduce,   table_softmax, table_pick,
                                         table_moving,      table_pool,    table_classes,  table_distance, table_batch,
                                         table_gemm,        table_conv,    table_factor,   table_solve,   table_qr,
-                                        table_walk,        table_optimise, table_norm_act_pool};
+                                        table_walk,        table_optimise, table_norm_act_pool, table_channels};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 
@@ -183,11 +184,13 @@ static status gpu_open(plugin_fail fail, int number, struct device **out)
         return fail(ST_MEMORY, "no memory to open device cuda:%d", number);
     }
     g->fail = fail;
+    g->device = d;
     g->number = number;
     d->abi = DEVICE_ABI;
     d->bytes = sizeof *d;
     snprintf(d->name, sizeof d->name, "cuda:%d", number);
     d->on_host = false;
+    d->maths_known = 1u << MATHS_F32 | (dnn_built() ? 1u << MATHS_TF32 | 1u << MATHS_BF16 : 0);
     d->alloc = gpu_alloc;
     d->release = gpu_release;
     d->upload = gpu_upload;

@@ -16,9 +16,14 @@ extern "C" {
 
 enum { STAGES = 2, STAGE_BYTES = 8 << 20 };
 
+struct dnn;
+
 struct gpu {
     plugin_fail fail;
     int number;
+    const struct device *device; /* of which this is the state: its choice of maths */
+    bool deterministic;          /* the same bits from run to run */
+    struct dnn *dnn;             /* NULL until a convolution needs cuDNN */
     cudaStream_t stream;
     cublasHandle_t blas;
     void *blas_memory; /* its workspace: a fixed one keeps the results the same from run to run */
@@ -137,5 +142,5 @@ template <typename real> status product_run(struct gpu *g, const struct product<
 typedef void gpu_table(struct prims p[DT_REALS]);
 gpu_table table_elementwise, table_affine, table_reduce, table_softmax, table_pick, table_moving, table_pool,
     table_classes, table_distance, table_batch, table_gemm, table_conv, table_factor, table_solve, table_qr, table_walk,
-    table_optimise, table_norm_act_pool;
+    table_optimise, table_norm_act_pool, table_channels;
 #endif

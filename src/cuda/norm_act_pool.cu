@@ -7,6 +7,7 @@
  * where the last two terms are there only when mean and variance are x's own. Which pixel was chosen is found out again:
  * that is cheaper than to remember it. */
 #include "cuda/group.cuh"
+#include "cuda/mixed.cuh"
 
 template <typename real> struct norms {
     const real *x[2]; /* the second is NULL without a residual */
@@ -178,6 +179,18 @@ status norm_act_pool_grad(struct device *d, const struct norm_act_args *a, bool 
     return OK;
 }
 
+static status norm_act_pool_f32(struct device *d, const struct norm_act_args *a, tensor *y)
+{
+    return is_half(y) ? norm_half(gpu_enter(d), a, y) : norm_act_pool<float>(d, a, y);
+}
+
+static status norm_act_pool_grad_f32(struct device *d, const struct norm_act_args *a, bool batch, const tensor *dy,
+                                     const struct norm_act_grads *to)
+{
+    return is_half(dy) ? norm_half_grad(gpu_enter(d), a, batch, dy, to)
+                       : norm_act_pool_grad<float>(d, a, batch, dy, to);
+}
+
 template <typename real> static void enter(struct prims *p)
 {
     p->norm_act_pool = norm_act_pool<real>;
@@ -188,4 +201,6 @@ void table_norm_act_pool(struct prims p[DT_REALS])
 {
     enter<float>(&p[DT_F32]);
     enter<double>(&p[DT_F64]);
+    p[DT_F32].norm_act_pool = norm_act_pool_f32;
+    p[DT_F32].norm_act_pool_grad = norm_act_pool_grad_f32;
 }

@@ -71,7 +71,12 @@ var *layer_enter(tape *t, var *pictures)
     if (x->rank != 4 || x->dim[1] != 3)
         return tape_fail(
             t, fail(ST_SHAPE, "a network needs pictures [n, 3, height, width], not %s", tensor_shape_text(x, shape)));
+    if (x->type == DT_F32 && tape_device(t)->maths == MATHS_BF16) return op_channels_last(t, pictures);
     return op_permute(t, pictures, (int[]){0, 2, 3, 1});
 }
 
-var *layer_leave(tape *t, var *x) { return x ? op_permute(t, x, (int[]){0, 3, 1, 2}) : NULL; }
+var *layer_leave(tape *t, var *x)
+{
+    if (!x) return NULL;
+    return x->value.type == DT_BF16 ? op_channels_first(t, x) : op_permute(t, x, (int[]){0, 3, 1, 2});
+}

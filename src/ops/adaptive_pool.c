@@ -14,7 +14,8 @@ static status adaptive_pool_backward(struct node *n)
     return dx ? N_PRIM(n, adaptive_pool_grad, &n->out[0]->grad, dx) : tape_status(n->tape);
 }
 
-const struct op adaptive_pool_op = {"adaptive_pool", adaptive_pool_forward, adaptive_pool_backward};
+const struct op adaptive_pool_op = {
+    .name = "adaptive_pool", .forward = adaptive_pool_forward, .backward = adaptive_pool_backward};
 
 var *op_adaptive_pool(tape *t, var *x, size_t height, size_t width)
 {

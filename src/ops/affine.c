@@ -18,7 +18,7 @@ static status affine_backward(struct node *n)
     return node_give(n, n->in[0], &n->out[0]->grad, f->mul);
 }
 
-const struct op affine_op = {"affine", affine_forward, affine_backward};
+const struct op affine_op = {.name = "affine", .forward = affine_forward, .backward = affine_backward};
 
 var *op_affine(tape *t, var *x, double mul, double add)
 {

@@ -41,7 +41,7 @@ static status batch_norm_backward(struct node *n)
                   a->epsilon, a->batch, dx, dgain, dbias);
 }
 
-const struct op batch_norm_op = {"batch_norm", batch_norm_forward, batch_norm_backward};
+const struct op batch_norm_op = {.name = "batch_norm", .forward = batch_norm_forward, .backward = batch_norm_backward};
 
 static bool is_vector(const tensor *x, dtype type, size_t c)
 {

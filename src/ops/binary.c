@@ -61,7 +61,7 @@ done:
     return st;
 }
 
-const struct op binary_op = {"binary", binary_forward, binary_backward};
+const struct op binary_op = {.name = "binary", .forward = binary_forward, .backward = binary_backward};
 
 /* The common shape of a and b, aligned at their last axes; false when two sizes differ and neither is 1. */
 static bool stretched_shape(const tensor *a, const tensor *b, int *rank, size_t dim[MAX_RANK])

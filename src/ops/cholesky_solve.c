@@ -26,7 +26,8 @@ done:
     return st;
 }
 
-const struct op cholesky_solve_op = {"cholesky_solve", cholesky_solve_forward, cholesky_solve_backward};
+const struct op cholesky_solve_op = {
+    .name = "cholesky_solve", .forward = cholesky_solve_forward, .backward = cholesky_solve_backward};
 
 var *op_cholesky_solve(tape *t, var *a, var *b)
 {

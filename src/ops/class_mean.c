@@ -19,7 +19,7 @@ static status class_mean_backward(struct node *n)
     return N_PRIM(n, class_mean_grad, n->attr, &dy, &dx);
 }
 
-const struct op class_mean_op = {"class_mean", class_mean_forward, class_mean_backward};
+const struct op class_mean_op = {.name = "class_mean", .forward = class_mean_forward, .backward = class_mean_backward};
 
 var *op_class_mean(tape *t, var *x, const tensor *labels, size_t way)
 {

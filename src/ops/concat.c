@@ -39,7 +39,7 @@ static status concat_backward(struct node *n)
     return st;
 }
 
-const struct op concat_op = {"concat", concat_forward, concat_backward};
+const struct op concat_op = {.name = "concat", .forward = concat_forward, .backward = concat_backward};
 
 static bool joins(const tensor *a, const tensor *b, int axis)
 {

@@ -23,7 +23,8 @@ static status conv2d_backward(struct node *n)
     return st;
 }
 
-const struct op conv2d_op = {"conv2d", conv2d_forward, conv2d_backward};
+const struct op conv2d_op = {
+    .name = "conv2d", .forward = conv2d_forward, .backward = conv2d_backward, .takes_bf16 = true};
 
 /* NULL, or why x and weight do not fit; rank 4 is known. */
 static const char *misfit(const tensor *x, const tensor *weight, struct conv_shape s)
@@ -69,6 +70,6 @@ var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad)
     const struct conv_shape s = {stride, pad};
     struct node *n = node_new(t, &conv2d_op, 2, (var *[]){x, weight}, &s, sizeof s);
     if (!n || !conv_fits(n, s, dim)) return NULL;
-    NODE_TRY(n, node_out(n, 4, dim));
+    NODE_TRY(n, node_out_maps(n, 4, dim));
     return node_run(n);
 }

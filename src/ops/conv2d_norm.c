@@ -21,7 +21,8 @@ static status conv2d_norm_forward(struct node *n)
                   &n->out[0]->value);
 }
 
-const struct op conv2d_norm_op = {"conv2d_norm", conv2d_norm_forward, NULL};
+const struct op conv2d_norm_op = {
+    .name = "conv2d_norm", .forward = conv2d_norm_forward, .backward = NULL, .takes_bf16 = true};
 
 var *op_conv2d_norm(tape *t, var *x, var *weight, size_t stride, size_t pad, const struct batch_norm *bn, double slope)
 {
@@ -37,7 +38,7 @@ var *op_conv2d_norm(tape *t, var *x, var *weight, size_t stride, size_t pad, con
     for (int i = 0; i < 4; i++)
         if (each[i]->type != n->type || each[i]->rank != 1 || each[i]->dim[0] != dim[3])
             return node_fail(n, ST_SHAPE, "the norm does not have one number for each of %zu channels", dim[3]);
-    NODE_TRY(n, node_out(n, 4, dim));
+    NODE_TRY(n, node_out_maps(n, 4, dim));
     NODE_TRY(n, node_save(n, 0, n->type, 1, &dim[3]));
     NODE_TRY(n, node_save(n, 1, n->type, 1, &dim[3]));
     return node_run(n);

@@ -15,7 +15,8 @@ static status cross_entropy_backward(struct node *n)
     return N_PRIM(n, cross_entropy_grad, &n->saved[0], n->attr, &n->out[0]->grad, dx);
 }
 
-const struct op cross_entropy_op = {"cross_entropy", cross_entropy_forward, cross_entropy_backward};
+const struct op cross_entropy_op = {
+    .name = "cross_entropy", .forward = cross_entropy_forward, .backward = cross_entropy_backward};
 
 var *op_cross_entropy(tape *t, var *logits, const tensor *labels)
 {

@@ -20,7 +20,7 @@ static status gather_backward(struct node *n)
     return dx ? N_PRIM(n, gather_grad, &g->index, &n->out[0]->grad, g->a, dx) : tape_status(n->tape);
 }
 
-const struct op gather_op = {"gather", gather_forward, gather_backward};
+const struct op gather_op = {.name = "gather", .forward = gather_forward, .backward = gather_backward};
 
 var *op_gather(tape *t, var *x, int axis, const tensor *index)
 {

@@ -18,7 +18,7 @@ static status l2norm_backward(struct node *n)
     return dx ? N_PRIM(n, l2norm_grad, &y->value, &n->saved[0], &y->grad, *a, dx) : tape_status(n->tape);
 }
 
-const struct op l2norm_op = {"l2norm", l2norm_forward, l2norm_backward};
+const struct op l2norm_op = {.name = "l2norm", .forward = l2norm_forward, .backward = l2norm_backward};
 
 var *op_l2norm(tape *t, var *x, int axis)
 {

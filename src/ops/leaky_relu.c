@@ -16,7 +16,7 @@ static status leaky_relu_backward(struct node *n)
     return N_PRIM(n, leaky_relu_grad, &n->in[0]->value, &n->out[0]->grad, *slope, dx);
 }
 
-const struct op leaky_relu_op = {"leaky_relu", leaky_relu_forward, leaky_relu_backward};
+const struct op leaky_relu_op = {.name = "leaky_relu", .forward = leaky_relu_forward, .backward = leaky_relu_backward};
 
 var *op_leaky_relu(tape *t, var *x, double slope)
 {

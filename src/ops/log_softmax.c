@@ -16,7 +16,8 @@ static status log_softmax_backward(struct node *n)
     return dx ? N_PRIM(n, log_softmax_grad, &y->value, &y->grad, *a, dx) : tape_status(n->tape);
 }
 
-const struct op log_softmax_op = {"log_softmax", log_softmax_forward, log_softmax_backward};
+const struct op log_softmax_op = {
+    .name = "log_softmax", .forward = log_softmax_forward, .backward = log_softmax_backward};
 
 var *op_log_softmax(tape *t, var *x, int axis)
 {

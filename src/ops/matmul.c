@@ -43,7 +43,7 @@ done:
     return st;
 }
 
-const struct op matmul_op = {"matmul", matmul_forward, matmul_backward};
+const struct op matmul_op = {.name = "matmul", .forward = matmul_forward, .backward = matmul_backward};
 
 var *op_matmul(tape *t, var *a, bool ta, var *b, bool tb)
 {

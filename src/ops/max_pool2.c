@@ -11,7 +11,7 @@ static status max_pool2_backward(struct node *n)
     return dx ? N_PRIM(n, max_pool2_grad, &n->in[0]->value, &n->out[0]->grad, dx) : tape_status(n->tape);
 }
 
-const struct op max_pool2_op = {"max_pool2", max_pool2_forward, max_pool2_backward};
+const struct op max_pool2_op = {.name = "max_pool2", .forward = max_pool2_forward, .backward = max_pool2_backward};
 
 var *op_max_pool2(tape *t, var *x)
 {

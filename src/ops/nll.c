@@ -10,7 +10,7 @@ static status nll_backward(struct node *n)
     return dx ? N_PRIM(n, nll_grad, n->attr, &n->out[0]->grad, dx) : tape_status(n->tape);
 }
 
-const struct op nll_op = {"nll", nll_forward, nll_backward};
+const struct op nll_op = {.name = "nll", .forward = nll_forward, .backward = nll_backward};
 
 var *op_nll(tape *t, var *log_prob, const tensor *labels)
 {

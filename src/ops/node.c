@@ -5,12 +5,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Inputs of one op are real and of one type. */
+/* Inputs of one op are real and of one type, or bf16 beside f32 where the op says so. */
 static bool inputs_fit(struct node *n)
 {
     for (int i = 0; i < n->n_in; i++) {
         assert(n->in[i] && n->in[i]->tape == n->tape);
         dtype type = n->in[i]->value.type;
+        if (type == DT_BF16 && n->op->takes_bf16 && n->maps == DT_BF16) continue;
         if (type >= DT_REALS) {
             node_fail(n, ST_USAGE, "input %d is %s; it must be f32 or f64", i + 1, dtype_name(type));
             return false;
@@ -47,7 +48,13 @@ struct node *node_new(tape *t, const struct op *op, int n_in, var *const *in, co
         return NULL;
     }
     struct node *n = memory;
-    *n = (struct node){.op = op, .tape = t, .dev = tape_device(t), .type = in[0]->value.type, .n_in = n_in};
+    const dtype maps = in[0]->value.type;
+    *n = (struct node){.op = op,
+                       .tape = t,
+                       .dev = tape_device(t),
+                       .type = maps == DT_BF16 && op->takes_bf16 ? DT_F32 : maps,
+                       .maps = maps,
+                       .n_in = n_in};
     memcpy(n->in, in, (size_t)n_in * sizeof *in);
     if (attr && (st = copy_attr(n, attr, attr_bytes)) != OK) {
         tape_fail(t, st);
@@ -72,7 +79,7 @@ static status add_out(struct node *n, const tensor *value)
     status st = tape_var(n->tape, value, &v);
     if (st != OK) return st;
     v->node = n;
-    v->needs_grad = value->type < DT_REALS && wants_grad(n);
+    v->needs_grad = value->type != DT_I32 && wants_grad(n);
     n->out[n->n_out++] = v;
     return OK;
 }
@@ -87,6 +94,8 @@ static status new_out(struct node *n, dtype type, int rank, const size_t *dim)
 status node_out(struct node *n, int rank, const size_t *dim) { return new_out(n, n->type, rank, dim); }
 
 status node_out_like(struct node *n, const tensor *like) { return new_out(n, n->type, like->rank, like->dim); }
+
+status node_out_maps(struct node *n, int rank, const size_t *dim) { return new_out(n, n->maps, rank, dim); }
 
 status node_out_index(struct node *n, int rank, const size_t *dim) { return new_out(n, DT_I32, rank, dim); }
 

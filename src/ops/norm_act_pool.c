@@ -51,7 +51,8 @@ static status norm_act_pool_backward(struct node *n)
     return N_PRIM(n, norm_act_pool_grad, &args, a->of[0].batch, &n->out[0]->grad, &to);
 }
 
-const struct op norm_act_pool_op = {"norm_act_pool", norm_act_pool_forward, norm_act_pool_backward};
+const struct op norm_act_pool_op = {
+    .name = "norm_act_pool", .forward = norm_act_pool_forward, .backward = norm_act_pool_backward, .takes_bf16 = true};
 
 static struct norm_running running_of(const struct batch_norm *bn, bool batch)
 {
@@ -98,8 +99,8 @@ var *op_norm_act_pool(tape *t, var *x, const struct batch_norm *bn, var *residua
     if (!n || !fits(n, &a)) return NULL;
     const tensor *v = &x->value;
     const size_t channels = v->dim[v->rank - 1];
-    if (how->pool) NODE_TRY(n, node_out(n, 4, (size_t[]){v->dim[0], v->dim[1] / 2, v->dim[2] / 2, channels}));
-    else NODE_TRY(n, node_out_like(n, v));
+    if (how->pool) NODE_TRY(n, node_out_maps(n, 4, (size_t[]){v->dim[0], v->dim[1] / 2, v->dim[2] / 2, channels}));
+    else NODE_TRY(n, node_out_maps(n, v->rank, v->dim));
     for (int i = 0; i < (residual_bn ? 4 : 2); i++) NODE_TRY(n, node_save(n, i, n->type, 1, &channels));
     return node_run(n);
 }

@@ -13,6 +13,7 @@ struct op {
     status (*forward)(struct node *n);
     status (*backward)(
         struct node *n); /* adds to the gradients of the inputs that need one; NULL: not differentiable */
+    bool takes_bf16;     /* its maps may be bf16; its other inputs are f32 then */
 };
 
 enum { NODE_MAX_IN = 8, NODE_MAX_OUT = 5, NODE_MAX_SAVED = 4 };
@@ -21,7 +22,8 @@ struct node {
     const struct op *op;
     tape *tape;
     struct device *dev;
-    dtype type; /* of the real tensors of this op */
+    dtype type; /* of the real tensors of this op; f32 when its maps are bf16 */
+    dtype maps; /* of the first input, and of the maps that come out */
     int n_in, n_out;
     var *in[NODE_MAX_IN];
     var *out[NODE_MAX_OUT];
@@ -35,6 +37,7 @@ struct node *node_new(tape *t, const struct op *op, int n_in, var *const *in, co
 /* Declares the next output. It needs a gradient when the tape trains and any input does and the op has a backward. */
 status node_out(struct node *n, int rank, const size_t *dim);
 status node_out_like(struct node *n, const tensor *like);
+status node_out_maps(struct node *n, int rank, const size_t *dim);  /* of the type that the first input has */
 status node_out_index(struct node *n, int rank, const size_t *dim); /* an i32 output, never differentiable */
 status node_out_view(struct node *n, const tensor *value);          /* over memory that an input already has */
 /* Memory in n->saved[i]. */

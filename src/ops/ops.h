@@ -33,6 +33,8 @@ var *op_top_k(tape *t, var *x, int axis, size_t k, var **index);
 /* layout */
 var *op_reshape(tape *t, var *x, int rank, const size_t *dim); /* no copy */
 var *op_permute(tape *t, var *x, const int *order);
+var *op_channels_last(tape *t, var *x);  /* f32 [n, c, h, w] to bf16 maps [n, h, w, c] */
+var *op_channels_first(tape *t, var *x); /* and back */
 var *op_concat(tape *t, size_t count, var *const *x, int axis);
 var *op_slice(tape *t, var *x, int axis, size_t from, size_t to);
 var *op_gather(tape *t, var *x, int axis, const tensor *index); /* index: i32 [k], any order, repeats allowed */

@@ -24,7 +24,7 @@ static status permute_backward(struct node *n)
     return st == OK ? node_give(n, n->in[0], &g, 1) : st;
 }
 
-const struct op permute_op = {"permute", permute_forward, permute_backward};
+const struct op permute_op = {.name = "permute", .forward = permute_forward, .backward = permute_backward};
 
 var *op_permute(tape *t, var *x, const int *order)
 {

@@ -84,7 +84,7 @@ done:
     return st;
 }
 
-const struct op qr_op = {"qr", qr_forward, qr_backward};
+const struct op qr_op = {.name = "qr", .forward = qr_forward, .backward = qr_backward};
 
 var *op_qr(tape *t, var *a, var **r)
 {

@@ -10,7 +10,7 @@ static status reshape_forward(struct node *n)
 
 static status reshape_backward(struct node *n) { return node_give(n, n->in[0], &n->out[0]->grad, 1); }
 
-const struct op reshape_op = {"reshape", reshape_forward, reshape_backward};
+const struct op reshape_op = {.name = "reshape", .forward = reshape_forward, .backward = reshape_backward};
 
 var *op_reshape(tape *t, var *x, int rank, const size_t *dim)
 {

@@ -24,7 +24,7 @@ static status slice_backward(struct node *n)
     return N_PRIM(n, copy_slices, &n->out[0]->grad, 0, run, s->a.outer, run, s->a.n * inner, s->from * inner, true, dx);
 }
 
-const struct op slice_op = {"slice", slice_forward, slice_backward};
+const struct op slice_op = {.name = "slice", .forward = slice_forward, .backward = slice_backward};
 
 var *op_slice(tape *t, var *x, int axis, size_t from, size_t to)
 {

@@ -16,7 +16,7 @@ static status softmax_backward(struct node *n)
     return dx ? N_PRIM(n, softmax_grad, &y->value, &y->grad, *a, dx) : tape_status(n->tape);
 }
 
-const struct op softmax_op = {"softmax", softmax_forward, softmax_backward};
+const struct op softmax_op = {.name = "softmax", .forward = softmax_forward, .backward = softmax_backward};
 
 var *op_softmax(tape *t, var *x, int axis)
 {

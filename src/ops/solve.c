@@ -26,7 +26,7 @@ done:
     return st;
 }
 
-const struct op solve_op = {"solve", solve_forward, solve_backward};
+const struct op solve_op = {.name = "solve", .forward = solve_forward, .backward = solve_backward};
 
 var *op_solve(tape *t, var *a, var *b)
 {

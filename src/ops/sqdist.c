@@ -57,7 +57,7 @@ done:
     return st;
 }
 
-const struct op sqdist_op = {"sqdist", sqdist_forward, sqdist_backward};
+const struct op sqdist_op = {.name = "sqdist", .forward = sqdist_forward, .backward = sqdist_backward};
 
 var *op_sqdist(tape *t, var *a, var *b)
 {

@@ -26,7 +26,7 @@ static status sum_backward(struct node *n)
     return dx ? N_PRIM(n, expand_add, &dy, s->scale, dx) : tape_status(n->tape);
 }
 
-const struct op sum_op = {"sum", sum_forward, sum_backward};
+const struct op sum_op = {.name = "sum", .forward = sum_forward, .backward = sum_backward};
 
 static status sum_out(struct node *n, unsigned axes, enum keep_axes keep)
 {

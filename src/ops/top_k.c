@@ -29,7 +29,7 @@ static status top_k_backward(struct node *n)
     return dx ? N_PRIM(n, top_k_grad, &index, &dy, s->a, s->k, dx) : tape_status(n->tape);
 }
 
-const struct op top_k_op = {"top_k", top_k_forward, top_k_backward};
+const struct op top_k_op = {.name = "top_k", .forward = top_k_forward, .backward = top_k_backward};
 
 static var *top_k(tape *t, var *x, int axis, size_t k, bool drop, var **index)
 {

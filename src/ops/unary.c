@@ -19,7 +19,7 @@ static status unary_backward(struct node *n)
     return N_PRIM(n, unary_grad, *kind, &n->in[0]->value, &y->value, &y->grad, dx);
 }
 
-const struct op unary_op = {"unary", unary_forward, unary_backward};
+const struct op unary_op = {.name = "unary", .forward = unary_forward, .backward = unary_backward};
 
 static var *unary(tape *t, enum unary_kind kind, var *x)
 {

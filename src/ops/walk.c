@@ -47,7 +47,7 @@ done:
     return st;
 }
 
-const struct op walk_op = {"walk", walk_forward, walk_backward};
+const struct op walk_op = {.name = "walk", .forward = walk_forward, .backward = walk_backward};
 
 bool op_walk(tape *t, var *proto, var *query, const struct walk *w, unsigned want, struct walk_vars *out)
 {

@@ -82,7 +82,7 @@ done:
     return st;
 }
 
-const struct op walk_nll_op = {"walk_nll", walk_nll_forward, walk_nll_backward};
+const struct op walk_nll_op = {.name = "walk_nll", .forward = walk_nll_forward, .backward = walk_nll_backward};
 
 var *op_walk_nll(tape *t, var *proto, var *query, const tensor *labels, const struct walk *w, unsigned want,
                  struct walk_vars *out)

@@ -1,5 +1,7 @@
-/* device.c - what all devices share: an arena over a device's memory, and the sentence for a missing primitive. */
+/* device.c - what all devices share: an arena over a device's memory, the choice of its maths, and the sentence for a
+ * missing primitive. */
 #include "tensor/device.h"
+#include <string.h>
 
 static status take(void *context, size_t bytes, void **out)
 {
@@ -16,6 +18,24 @@ static void give(void *context, void *memory)
 arena *device_arena(struct device *d, size_t first_block_bytes)
 {
     return arena_new_from((struct arena_source){take, give, d}, first_block_bytes);
+}
+
+const char *maths_name(enum maths m)
+{
+    static const char *const names[MATHS_COUNT] = {[MATHS_F32] = "f32", [MATHS_TF32] = "tf32", [MATHS_BF16] = "bf16"};
+    return names[m];
+}
+
+status device_set_maths(struct device *d, const char *name)
+{
+    for (int m = 0; m < MATHS_COUNT; m++) {
+        if (strcmp(name, maths_name((enum maths)m))) continue;
+        if (!(d->maths_known >> m & 1))
+            return fail(ST_UNSUPPORTED, "device %s cannot compute in %s; use f32", d->name, name);
+        d->maths = (enum maths)m;
+        return OK;
+    }
+    return fail(ST_USAGE, "there are no maths '%.40s'; there are f32, tf32 and bf16", name);
 }
 
 status device_lacks(const struct device *d, const char *primitive, dtype type)

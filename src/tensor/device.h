@@ -11,12 +11,22 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 5 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 6 }; /* raise when this file, prims.def or prims.h changes */
+
+/* How a network in single precision is computed. Statistics, parameters, heads and losses are f32 in all of them. */
+enum maths {
+    MATHS_F32,  /* products of f32 */
+    MATHS_TF32, /* products of f32 rounded to 11 bits */
+    MATHS_BF16, /* maps stored and multiplied as bf16 */
+    MATHS_COUNT
+};
 
 struct device {
-    uint32_t abi, bytes; /* DEVICE_ABI and sizeof(struct device): a plug-in with others is refused */
-    char name[24];       /* "cpu", "cuda:0" */
-    bool on_host;        /* its memory is the host's: arrays of the caller may serve as tensors */
+    uint32_t abi, bytes;  /* DEVICE_ABI and sizeof(struct device): a plug-in with others is refused */
+    char name[24];        /* "cpu", "cuda:0" */
+    bool on_host;         /* its memory is the host's: arrays of the caller may serve as tensors */
+    unsigned maths_known; /* bit m: it can do maths m */
+    enum maths maths;     /* the one in use; set by whoever opened the device */
     status (*alloc)(struct device *d, size_t bytes, void **out);
     void (*release)(struct device *d, void *memory);
     status (*upload)(struct device *d, void *to, const void *from_host, size_t bytes);
@@ -31,6 +41,9 @@ struct device {
 
 /* An arena whose blocks are memory of the device. */
 arena *device_arena(struct device *d, size_t first_block_bytes);
+/* Sets it by its name: "f32", "tf32", "bf16"; ST_UNSUPPORTED where the device does not know it. */
+status device_set_maths(struct device *d, const char *name);
+const char *maths_name(enum maths m);
 /* Says that the device lacks a primitive. */
 status device_lacks(const struct device *d, const char *primitive, dtype type);
 

@@ -8,14 +8,15 @@
 
 size_t dtype_bytes(dtype t)
 {
-    static const size_t bytes[DT_COUNT] = {[DT_F32] = 4, [DT_F64] = 8, [DT_I32] = 4};
+    static const size_t bytes[DT_COUNT] = {[DT_F32] = 4, [DT_F64] = 8, [DT_I32] = 4, [DT_BF16] = 2};
     assert(t < DT_COUNT);
     return bytes[t];
 }
 
 const char *dtype_name(dtype t)
 {
-    static const char *const names[DT_COUNT] = {[DT_F32] = "f32", [DT_F64] = "f64", [DT_I32] = "i32"};
+    static const char *const names[DT_COUNT] = {
+        [DT_F32] = "f32", [DT_F64] = "f64", [DT_I32] = "i32", [DT_BF16] = "bf16"};
     assert(t < DT_COUNT);
     return names[t];
 }

@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum dtype { DT_F32, DT_F64, DT_REALS, DT_I32 = DT_REALS, DT_COUNT } dtype; /* primitives exist for the reals */
+/* Primitives exist for the reals. DT_BF16, half of a float's bits, is how a device may store a network's maps beside
+ * parameters in DT_F32; it has no primitives of its own (tensor/prims.def, "networks"). */
+typedef enum dtype { DT_F32, DT_F64, DT_REALS, DT_I32 = DT_REALS, DT_BF16, DT_COUNT } dtype;
 
 enum { MAX_RANK = 6 };
 

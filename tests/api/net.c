@@ -111,9 +111,9 @@ TEST(net_drill_trains_and_infers_without_allocating_and_learns_nothing)
         EXPECT_OK((status)centra_net_encode(net, picture, 1, SIDE, SIDE, &features, dim));
         memcpy(before, features, sizeof before);
         EXPECT_OK((status)centra_net_drill_new(net, 3, SIDE, SIDE, train, &drill));
-        for (int i = 0; i < 2; i++) EXPECT_OK((status)centra_net_drill_pass(drill));
+        for (int i = 0; i < 2; i++) EXPECT_OK((status)centra_net_drill_run(drill, 1));
         const size_t count = alloc_count();
-        for (int i = 0; i < 3; i++) EXPECT_OK((status)centra_net_drill_pass(drill));
+        for (int i = 0; i < 3; i++) EXPECT_OK((status)centra_net_drill_run(drill, 1));
         EXPECT_INT(alloc_count(), count);
         EXPECT_OK((status)centra_net_encode(net, picture, 1, SIDE, SIDE, &features, dim));
         EXPECT(!memcmp(before, features, sizeof before) == !train); /* training moves the running statistics */
@@ -121,5 +121,5 @@ TEST(net_drill_trains_and_infers_without_allocating_and_learns_nothing)
         centra_net_free(net);
         centra_session_close(s);
     }
-    EXPECT_STATUS((status)centra_net_drill_pass(NULL), ST_USAGE);
+    EXPECT_STATUS((status)centra_net_drill_run(NULL, 1), ST_USAGE);
 }

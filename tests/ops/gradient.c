@@ -357,7 +357,7 @@ TEST(every_op_has_the_gradient_that_differences_show)
     REQUIRE(world_open(&w64, 1, DT_F64, TAPE_TRAINING));
     REQUIRE(world_open(&w32, 1, DT_F32, TAPE_TRAINING));
     for (const struct op *const *op = op_table; *op; op++) {
-        bool found = !(*op)->backward; /* then it says so itself */
+        bool found = !(*op)->backward || !strncmp((*op)->name, "channels_", 9); /* bf16: tests/ops/channels.c */
         for (size_t i = 0; i < CASES; i++) {
             if (strcmp(cases[i].op, (*op)->name)) continue;
             found = true;

@@ -1,0 +1,26 @@
+/* mixed.cuh - networks whose maps are bf16 beside parameters in f32: what the f32 table hands on when it is given such
+ * maps. Shapes were checked by the op. */
+#ifndef CUDA_MIXED_CUH
+#define CUDA_MIXED_CUH
+#include "cuda/gpu.cuh"
+
+static inline bool is_half(const tensor *x) { return x->type == DT_BF16; }
+
+/* norm_half.cu */
+status stats_half(struct gpu *g, const tensor *x, tensor *mean, tensor *variance);
+status norm_half(struct gpu *g, const struct norm_act_args *a, tensor *y);
+status norm_half_grad(struct gpu *g, const struct norm_act_args *a, bool batch, const tensor *dy,
+                      const struct norm_act_grads *to);
+
+/* conv_half.cu; with MATHS_TF32 the maps are f32 */
+status conv_half(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, tensor *y);
+status conv_half_affine(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, const tensor *scale,
+                        const tensor *shift, double slope, tensor *y);
+status conv_half_grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx);
+status conv_half_grad_w(struct gpu *g, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw);
+
+/* conv_first.cu: layers over pictures, 3 channels in, filters of 1 or 3 pixels, stride 1, the map keeps its size. */
+bool first_serves(const tensor *x, const tensor *w, struct conv_shape s);
+status first_conv(struct gpu *g, const tensor *x, const tensor *w, tensor *y);
+status first_grad_w(struct gpu *g, const tensor *x, const tensor *dy, tensor *dw);
+#endif
