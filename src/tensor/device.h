@@ -11,19 +11,21 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 5 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 6 }; /* raise when this file, prims.def or prims.h changes */
 
 struct device {
     uint32_t abi, bytes; /* DEVICE_ABI and sizeof(struct device): a plug-in with others is refused */
     char name[24];       /* "cpu", "cuda:0" */
     bool on_host;        /* its memory is the host's: arrays of the caller may serve as tensors */
+    bool deterministic;  /* set by the caller: the same calls give the same bits, also where that is slower */
     status (*alloc)(struct device *d, size_t bytes, void **out);
     void (*release)(struct device *d, void *memory);
     status (*upload)(struct device *d, void *to, const void *from_host, size_t bytes);
     status (*download)(struct device *d, void *to_host, const void *from, size_t bytes); /* waits */
     status (*copy)(struct device *d, void *to, const void *from, size_t bytes);          /* within the device */
     status (*zero)(struct device *d, void *memory, size_t bytes);
-    status (*sync)(struct device *d); /* waits, and reports what failed since the last sync */
+    status (*sync)(struct device *d);                /* waits, and reports what failed since the last sync */
+    status (*room)(struct device *d, size_t *bytes); /* memory that is free now */
     void (*close)(struct device *d);
     struct prims prim[DT_REALS];
     void *state; /* owned by the device */
