@@ -94,6 +94,7 @@ static status run(centra_session *session, const centra_train_options *o, const 
                                     .log = &log,
                                     .progress = on_progress,
                                     .context = options};
+    session->dev->deterministic = o->deterministic != 0;
     const status st = run_train(&how, &r);
     if (st == OK && result)
         *result = (centra_train_result){r.epochs, r.steps, r.best, r.best_half, r.best_epochs, r.stopped};
