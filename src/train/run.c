@@ -19,6 +19,7 @@
 #include <string.h>
 
 static const double CHECKPOINT_SECONDS = 300;
+static const double EPOCH_SECONDS = 1;  /* epochs that are shorter have no checkpoint of their own */
 static const double LOOK_SECONDS = 0.2; /* between looks at what a device has added up */
 enum { BATCHES_AHEAD = 3 };
 
@@ -43,7 +44,7 @@ struct run {
     char fingerprint[65];
     struct checkpoint at;
     uint64_t began, saved; /* clock */
-    uint64_t saved_step;
+    uint64_t saved_step, saved_epoch;
     double before;           /* seconds of earlier sittings */
     uint64_t first_pictures; /* seen in earlier sittings */
     bool stopped;
@@ -181,6 +182,7 @@ static status save(struct run *r)
     TRY(checkpoint_write(r->folder.file[RUN_LAST], &r->at, &of, r->trainer->model.params, r->trainer->optimiser));
     r->saved = clock_ns();
     r->saved_step = r->at.step;
+    r->saved_epoch = r->at.epoch;
 done:
     return st;
 }
@@ -380,8 +382,9 @@ static status end_epoch(struct run *r)
                                            .log = r->o->log,
                                            .progress = validating,
                                            .context = r};
-    TRY(trainer_check(r->trainer, r->at.step));
-    if (trainer_validates(r->o->settings, r->at.epoch)) TRY(validate(r->trainer, &how, &validation, &cut));
+    const bool validates = trainer_validates(r->o->settings, r->at.epoch);
+    if (validates || !r->trainer->tally) TRY(trainer_check(r->trainer, r->at.step)); /* the tally saw finite losses */
+    if (validates) TRY(validate(r->trainer, &how, &validation, &cut));
     if (cut) goto done; /* and validates again when it goes on */
     p = progress_of(r, RUN_EPOCH_DONE);
     TRY(keep(r, &validation, &p.best));
@@ -391,7 +394,7 @@ static status end_epoch(struct run *r)
     r->at.epoch++;
     r->at.index = r->at.right = r->at.asked = 0;
     r->at.loss = 0;
-    TRY(save(r));
+    if (r->at.epoch == p.epochs || wants_checkpoint(r) || seconds_since(r->saved) >= EPOCH_SECONDS) TRY(save(r));
     p.epoch = r->at.epoch;
     p.validation = validation;
     tell(r, &p);
@@ -412,7 +415,8 @@ static status run_epochs(struct run *r, struct run_result *out)
         out->accuracy = p.accuracy;
         if (r->at.epoch < (uint64_t)r->o->settings->train.epochs) TRY(course_seek(r->trainer->course, r->at.epoch, 0));
     }
-    if (r->stopped && r->saved_step != r->at.step) st = save(r);
+    TRY(record_finish(r->record));
+    if (r->stopped && (r->saved_step != r->at.step || r->saved_epoch != r->at.epoch)) TRY(save(r));
 done:
     return st;
 }
