@@ -126,11 +126,6 @@ done:
     return st;
 }
 
-static bool on_device(const struct run *r)
-{
-    return r->o->input == RUN_INPUT_DEVICE || (r->o->input == RUN_INPUT_AUTO && !r->o->device->on_host);
-}
-
 /* The pictures of both splits, as far as the device has room for them. */
 static status open_stocks(struct run *r)
 {
@@ -154,7 +149,7 @@ done:
 static status open_input(struct run *r)
 {
     status st = OK;
-    if (on_device(r)) TRY(open_stocks(r));
+    if (!r->o->device->on_host) TRY(open_stocks(r));
     if (!r->stock) return open_loader(r);
     TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
 done:
@@ -332,7 +327,7 @@ static status train_epoch(struct run *r)
 {
     status st = OK;
     const struct tallied sums = {.loss = r->at.loss, .right = r->at.right};
-    if (on_device(r)) TRY(trainer_tally_begin(r->trainer, &sums));
+    if (!r->o->device->on_host) TRY(trainer_tally_begin(r->trainer, &sums));
     while (r->at.index < course_steps(r->trainer->course) && !r->stopped) {
         const bool last = r->at.index + 1 == course_steps(r->trainer->course);
         TRY(step(r));

@@ -10,8 +10,6 @@
 #include "train/report.h"
 #include "train/settings.h"
 
-/* Where pictures are made ready: where the device's memory is not the host's, on the device if they fit there. */
-enum run_input { RUN_INPUT_AUTO, RUN_INPUT_HOST, RUN_INPUT_DEVICE };
 enum run_phase { RUN_STEP, RUN_VALIDATING, RUN_EPOCH_DONE };
 
 struct run_progress {
@@ -33,7 +31,6 @@ struct run_options {
     const char *data, *images; /* the set; NULL: data.path of the recipe */
     const char *folder;
     bool resume, force, tensorboard, strict;
-    enum run_input input;
     double checkpoint_seconds; /* between checkpoints within an epoch; 0: 300 */
     uint64_t checkpoint_steps; /* the same in steps; 0: by time only */
     const char *version;       /* of the program, for the model's metadata */

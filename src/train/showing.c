@@ -18,10 +18,10 @@ status trainer_plan(struct trainer *t, const struct lesson *l, const struct pict
     status st = OK;
     const size_t n = l->support + l->queries, bytes = n * sizeof *t->items;
     struct device *d = tape_device(t->tape);
+    const struct random streams = course_streams((uint64_t)t->settings->train.seed, STREAM_PICTURE, l->epoch, l->index);
     tensor x;
     for (size_t i = 0; i < n; i++) {
-        const struct load_item item = {
-            l->picture[i], course_stream((uint64_t)t->settings->train.seed, STREAM_PICTURE, l->epoch, l->index, i)};
+        const struct load_item item = {l->picture[i], random_branch(&streams, i)};
         TRY(stock_plan(t->stock, &item, &t->items[i]));
     }
     TRY(tape_tensor(t->tape, DT_I32, 1, (size_t[]){bytes / sizeof(int32_t)}, &x));

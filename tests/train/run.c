@@ -35,7 +35,7 @@ static bool follow(void *context, const struct run_progress *p)
 struct sitting {
     const char *recipe, *name; /* added to the tiny one; of the folder */
     bool resume, force;
-    enum run_input input;
+    bool apart; /* as if the device's memory were not the host's */
     size_t threads;
     size_t fail_at;   /* the allocation that fails; 0: none */
     const char *root; /* where the run's folder lies; NULL: the test's */
@@ -71,10 +71,10 @@ static status sit(struct sitting s, struct run_result *out)
                                       .folder = folder,
                                       .resume = s.resume,
                                       .force = s.force,
-                                      .input = s.input,
                                       .checkpoint_steps = 2,
                                       .progress = follow,
                                       .context = &s.plot};
+        w.dev->on_host = !s.apart;
         alloc_fail_at(s.fail_at);
         st = run_train(&o, out);
         alloc_fail_at(0);
@@ -173,7 +173,7 @@ TEST(a_run_with_its_pictures_on_the_device_gives_the_same_numbers)
     struct run_result host, part;
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         const bool again = i > 0;
-        const struct sitting device = {.recipe = recipes[i], .name = "device", .input = RUN_INPUT_DEVICE};
+        const struct sitting device = {.recipe = recipes[i], .name = "device", .apart = true};
         struct sitting cut = device, rest = device;
         REQUIRE(sit((struct sitting){.recipe = recipes[i], .name = "host", .force = again}, &host) == OK);
         cut.force = again;
@@ -192,7 +192,7 @@ TEST(a_run_that_breaks_down_on_the_device_keeps_its_last_good_checkpoint)
     struct run_result out;
     char kept[2][65];
     const char *recipe = "train.rate=1000 train.momentum=1000 train.epochs=100 validate.every=0 validate.select=last";
-    struct sitting s = {.name = "run", .recipe = recipe, .input = RUN_INPUT_DEVICE};
+    struct sitting s = {.name = "run", .recipe = recipe, .apart = true};
     for (int i = 0; i < 2; i++) { /* the second goes on from what the first left behind, and breaks down again */
         EXPECT_STATUS(sit(s, &out), ST_NUMERIC);
         EXPECT(strstr(error_text(), "training broke down in step ") && strstr(error_text(), "'layer"));
@@ -355,7 +355,7 @@ TEST(a_run_without_memory_says_so_and_leaks_nothing)
         const status st = sit((struct sitting){.name = "run",
                                                .recipe = "train.epochs=1 train.episodes=2 validate.episodes=2",
                                                .force = true,
-                                               .input = n % 2 ? RUN_INPUT_DEVICE : RUN_INPUT_HOST,
+                                               .apart = n % 2,
                                                .fail_at = n},
                               &out);
         failed = alloc_did_fail();
