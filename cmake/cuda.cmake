@@ -19,8 +19,8 @@ else()
         target_include_directories(centra-cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
         target_compile_options(centra-cuda PRIVATE --extended-lambda -Xcompiler=-Wall
             --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_80,code=[sm_80,compute_80])
-        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cuda/pictures_resize.cu PROPERTIES
-            COMPILE_OPTIONS --fmad=false) # the CPU's arithmetic, bit for bit
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cuda/pictures_crop.cu
+            ${CMAKE_SOURCE_DIR}/src/cuda/pictures_resize.cu PROPERTIES COMPILE_OPTIONS --fmad=false) # the CPU's bits
         target_link_libraries(centra-cuda PRIVATE CUDA::cudart_static CUDA::cublas)
         target_link_options(centra-cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs) # what it needs, it brings
         set_target_properties(centra-cuda PROPERTIES PREFIX "" CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static

@@ -16,7 +16,7 @@ extern "C" {
 
 enum { STAGES = 2, STAGE_BYTES = 8 << 20 };
 /* Small uploads have many stages, so that a step's labels do not wait for the steps before it. */
-enum { NOTES = 256, NOTE_BYTES = 32 << 10 };
+enum { NOTES = 256, NOTE_BYTES = 64 << 10 };
 
 struct gpu {
     plugin_fail fail;
