@@ -19,6 +19,8 @@ else()
         target_include_directories(centra-cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
         target_compile_options(centra-cuda PRIVATE --extended-lambda -Xcompiler=-Wall
             --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_80,code=[sm_80,compute_80])
+        set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cuda/pictures_crop.cu
+            ${CMAKE_SOURCE_DIR}/src/cuda/pictures_resize.cu PROPERTIES COMPILE_OPTIONS --fmad=false) # the CPU's bits
         target_link_libraries(centra-cuda PRIVATE CUDA::cudart_static CUDA::cublas)
         find_path(cudnn_include cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
         find_library(cudnn_library cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})

@@ -66,7 +66,7 @@ endforeach()
 
 # The same numerical suites on the GPU; without one they are skipped.
 if(TARGET centra-cuda)
-    foreach(part cpu/prims ops/ heads/ nets/)
+    foreach(part cpu/prims data/stock ops/ heads/ nets/)
         string(REGEX MATCH "[a-z]+/?$" name ${part})
         string(REPLACE "/" "" name ${name})
         add_test(NAME cuda-${name} COMMAND centra-tests ${part})

@@ -376,13 +376,14 @@ typedef struct centra_train_options {
     const char *stage;            /* "episodic" or "pretrain": another recipe is refused; NULL: either */
     const char *const *overrides; /* "train.rate=0.01" */
     size_t override_count;
-    const char *data;          /* the pictures; NULL: as the recipe says */
-    const char *images;        /* the folder of a CSV list's pictures; NULL: the list's own */
-    const char *out;           /* the folder of the run */
-    int resume;                /* go on with the run in the folder */
-    int force;                 /* replace the run in the folder */
-    int tensorboard;           /* write TensorBoard's event file as well */
-    int strict;                /* a picture that cannot be read is an error; else it is warned about and replaced */
+    const char *data;   /* the pictures; NULL: as the recipe says */
+    const char *images; /* the folder of a CSV list's pictures; NULL: the list's own */
+    const char *out;    /* the folder of the run */
+    int resume;         /* go on with the run in the folder */
+    int force;          /* replace the run in the folder */
+    int tensorboard;    /* write TensorBoard's event file as well */
+    int strict;         /* a picture that cannot be read is an error; else it is warned about and replaced */
+    int deterministic;  /* two runs give the same bits on a GPU too, also where that is slower; a CPU always does */
     double checkpoint_seconds; /* most time between checkpoints within an epoch; 0: 300 */
     uint64_t checkpoint_steps; /* the same in steps; 0: by time only */
     /* Called between steps; not 0: save and stop. May be NULL. */

@@ -97,6 +97,7 @@ static status run(centra_session *session, const centra_train_options *o, const 
                                     .log = &log,
                                     .progress = on_progress,
                                     .context = options};
+    session->dev->deterministic = o->deterministic != 0;
     const status st = run_train(&how, &r);
     if (chooses) session->dev->maths = MATHS_F32;
     if (st == OK && result)

@@ -9,7 +9,7 @@
 
 struct train {
     const char *data, *images, *out, *set;
-    bool resume, force, tensorboard, strict;
+    bool resume, force, tensorboard, strict, deterministic;
 };
 
 static status show_result(const struct call *c, const centra_train_result *r)
@@ -107,6 +107,7 @@ static status run(const struct call *c, const char *stage)
                                     .force = s->force,
                                     .tensorboard = s->tensorboard,
                                     .strict = s->strict,
+                                    .deterministic = s->deterministic,
                                     .progress = progress_of_training,
                                     .warning = progress_warning,
                                     .context = &progress};
@@ -138,6 +139,8 @@ static const struct option train_options[] = {
     OPT_FLAG(struct train, force, "force", "replace the run in the folder"),
     OPT_FLAG(struct train, tensorboard, "tensorboard", "write an event file for TensorBoard as well"),
     OPT_FLAG(struct train, strict, "strict", "stop at a picture that cannot be read"),
+    OPT_FLAG(struct train, deterministic, "deterministic",
+             "the same bits from run to run on a GPU too, even where that is slower; a CPU gives them always"),
     OPT_END};
 
 static const char *const train_details[] = {

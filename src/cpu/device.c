@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { BLOCK_ALIGN = 64, HUGE_BYTES = 2 << 20, ZERO_PIECE_BYTES = 4 << 20 };
 
@@ -72,6 +73,14 @@ static status cpu_zero(struct device *d, void *memory, size_t bytes)
 static status cpu_sync(struct device *d)
 {
     (void)d;
+    return OK;
+}
+
+static status cpu_room(struct device *d, size_t *bytes)
+{
+    const long pages = sysconf(_SC_AVPHYS_PAGES), each = sysconf(_SC_PAGESIZE);
+    (void)d;
+    *bytes = pages > 0 && each > 0 ? (size_t)pages * (size_t)each : 0;
     return OK;
 }
 
@@ -146,6 +155,7 @@ status cpu_open(pool *threads, const struct kernels *kernels, struct device **ou
                          .copy = cpu_copy,
                          .zero = cpu_zero,
                          .sync = cpu_sync,
+                         .room = cpu_room,
                          .close = cpu_close,
                          .state = c};
     cpu_prims_f32(&d->prim[DT_F32]);

@@ -58,10 +58,23 @@ static void gpu_release(struct device *d, void *memory)
     (void)cudaFree(memory);
 }
 
+static status upload_note(struct gpu *g, void *to, const void *from_host, size_t bytes)
+{
+    const int s = g->note_next;
+    char *note = g->notes + (size_t)s * NOTE_BYTES;
+    g->note_next = (s + 1) % NOTES;
+    GPU_TRY(g, cudaEventSynchronize(g->note_done[s]));
+    memcpy(note, from_host, bytes);
+    GPU_TRY(g, cudaMemcpyAsync(to, note, bytes, cudaMemcpyHostToDevice, g->stream));
+    GPU_TRY(g, cudaEventRecord(g->note_done[s], g->stream));
+    return OK;
+}
+
 /* Through pinned memory, so that the caller has its array back while the copy is still under way. */
 static status gpu_upload(struct device *d, void *to, const void *from_host, size_t bytes)
 {
     struct gpu *g = gpu_enter(d);
+    if (bytes && bytes <= NOTE_BYTES) return upload_note(g, to, from_host, bytes);
     for (size_t at = 0; at < bytes; at += STAGE_BYTES) {
         const size_t part = size_min(STAGE_BYTES, bytes - at);
         const int s = g->stage_next;
@@ -109,6 +122,14 @@ static status gpu_zero(struct device *d, void *memory, size_t bytes)
     return OK;
 }
 
+static status gpu_room(struct device *d, size_t *bytes)
+{
+    struct gpu *g = gpu_enter(d);
+    size_t all;
+    GPU_TRY(g, cudaMemGetInfo(bytes, &all));
+    return OK;
+}
+
 static status gpu_sync(struct device *d) { return gpu_wait(gpu_enter(d)); }
 
 static void gpu_close(struct device *d)
@@ -121,6 +142,9 @@ static void gpu_close(struct device *d)
         if (g->stage[i].done) (void)cudaEventDestroy(g->stage[i].done);
         (void)cudaFreeHost(g->stage[i].memory);
     }
+    for (int i = 0; i < NOTES; i++)
+        if (g->note_done[i]) (void)cudaEventDestroy(g->note_done[i]);
+    (void)cudaFreeHost(g->notes);
     (void)cudaFree(g->blas_memory);
     (void)cudaFree(g->scratch);
     (void)cudaFree(g->fault);
@@ -143,6 +167,9 @@ static status prepare(struct gpu *g)
         GPU_TRY(g, cudaMallocHost(&g->stage[i].memory, STAGE_BYTES));
         GPU_TRY(g, cudaEventCreateWithFlags(&g->stage[i].done, cudaEventDisableTiming));
     }
+    GPU_TRY(g, cudaMallocHost((void **)&g->notes, (size_t)NOTES * NOTE_BYTES));
+    for (int i = 0; i < NOTES; i++)
+        GPU_TRY(g, cudaEventCreateWithFlags(&g->note_done[i], cudaEventDisableTiming));
     BLAS_TRY(g, cublasCreate(&g->blas));
     BLAS_TRY(g, cublasSetStream(g->blas, g->stream));
     BLAS_TRY(g, cublasSetWorkspace(g->blas, g->blas_memory, BLAS_BYTES));
@@ -155,7 +182,8 @@ static void fill_tables(struct device *d)
     static gpu_table *const tables[] = {table_elementwise, table_affine,  table_reduce,   table_softmax, table_pick,
                                         table_moving,      table_pool,    table_classes,  table_distance, table_batch,
                                         table_gemm,        table_conv,    table_factor,   table_solve,   table_qr,
-                                        table_walk,        table_optimise, table_norm_act_pool, table_channels};
+                                        table_walk,        table_optimise, table_norm_act_pool, table_pictures_crop,
+                                        table_pictures_resize, table_tally, table_channels};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 
@@ -198,6 +226,7 @@ static status gpu_open(plugin_fail fail, int number, struct device **out)
     d->copy = gpu_copy;
     d->zero = gpu_zero;
     d->sync = gpu_sync;
+    d->room = gpu_room;
     d->close = gpu_close;
     d->state = g;
     fill_tables(d);

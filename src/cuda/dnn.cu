@@ -276,9 +276,9 @@ static status choose(struct gpu *g, struct dnn *d, cudnnBackendDescriptor_t *con
                      void *const data[TENSORS], struct plan *out)
 {
     float best = 1e30f;
-    for (int i = 0, tried = 0; i < count && tried < (g->deterministic ? 1 : TRIED); i++) {
+    for (int i = 0, tried = 0; i < count && tried < (g->device->deterministic ? 1 : TRIED); i++) {
         size_t workspace = 0;
-        if (g->deterministic && varies(configs[i])) continue;
+        if (g->device->deterministic && varies(configs[i])) continue;
         cudnnBackendDescriptor_t p = plan_of(d->handle, configs[i], &workspace);
         if (!p) continue;
         PASS(reserve(g, d, workspace));

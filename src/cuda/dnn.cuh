@@ -1,7 +1,7 @@
 /* dnn.cuh - convolutions by cuDNN: channels-last maps and filters in bf16, or in f32 with TF32 products.
  *
  * For each shape the library proposes several ways; the first call tries the best of them on the data at hand and keeps
- * the fastest, or with gpu.deterministic the first that always adds in the same order. Without cuDNN in the build there is
+ * the fastest, or where results must not vary the first that always adds in the same order. Without cuDNN in the build there is
  * no such convolution and dnn_open says so. */
 #ifndef CUDA_DNN_CUH
 #define CUDA_DNN_CUH

@@ -15,14 +15,15 @@ extern "C" {
 }
 
 enum { STAGES = 2, STAGE_BYTES = 8 << 20 };
+/* Small uploads have many stages, so that a step's labels do not wait for the steps before it. */
+enum { NOTES = 256, NOTE_BYTES = 64 << 10 };
 
 struct dnn;
 
 struct gpu {
     plugin_fail fail;
     int number;
-    const struct device *device; /* of which this is the state: its choice of maths */
-    bool deterministic;          /* the same bits from run to run */
+    const struct device *device; /* of which this is the state: its choice of maths, and whether results may vary */
     struct dnn *dnn;             /* NULL until a convolution needs cuDNN */
     cudaStream_t stream;
     cublasHandle_t blas;
@@ -36,6 +37,9 @@ struct gpu {
         cudaEvent_t done;
     } stage[STAGES];
     int stage_next;
+    char *notes; /* pinned, [NOTES, NOTE_BYTES] */
+    cudaEvent_t note_done[NOTES];
+    int note_next;
 };
 
 /* The state behind a device, with its GPU made the current one of this thread. */
@@ -142,5 +146,5 @@ template <typename real> status product_run(struct gpu *g, const struct product<
 typedef void gpu_table(struct prims p[DT_REALS]);
 gpu_table table_elementwise, table_affine, table_reduce, table_softmax, table_pick, table_moving, table_pool,
     table_classes, table_distance, table_batch, table_gemm, table_conv, table_factor, table_solve, table_qr, table_walk,
-    table_optimise, table_norm_act_pool, table_channels;
+    table_optimise, table_norm_act_pool, table_pictures_crop, table_pictures_resize, table_tally, table_channels;
 #endif

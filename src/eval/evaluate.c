@@ -3,14 +3,16 @@
  * Single episodes are small, so on a device whose memory is the host's they run side by side, one desk (tape, labels,
  * counts) for each worker; inside, every primitive runs inline. Accuracies and losses are stored by episode and added in
  * that order, counts are whole numbers, so nothing depends on who ran what. Episodes are dealt in rounds, between which
- * progress is told; a round grows until it takes long enough to be worth its barrier. */
+ * progress is told; a round grows until it takes long enough to be worth its barrier. Another device is not waited for
+ * after each episode: one head's scores of a round are put aside there and fetched together. */
 #include "eval/evaluate.h"
 #include "base/clock.h"
 #include "base/size.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { FIRST_ROUND = 16, MOST_ROUND = 4096, ROUND_NS = 100000000 };
+enum { FIRST_ROUND = 16, MOST_ROUND = 4096, MOST_ASIDE = 256, ROUND_NS = 100000000 };
 
 struct desk { /* what one worker writes on; all owned */
     tape *t;
@@ -31,6 +33,9 @@ struct match {
     double *losses;           /* owned, [heads, episodes] */
     struct desk *desks;       /* owned, one a worker */
     size_t desk_count, first; /* first: of the round */
+    char *aside;    /* owned, device memory, [MOST_ASIDE, each]: an episode's scores, then its loss; or NULL */
+    float *fetched; /* owned: the same on the host */
+    size_t each;    /* numbers */
 };
 
 static void desk_free(struct desk *k)
@@ -123,6 +128,26 @@ static size_t count_right(const struct match *m, const struct plan *p, size_t he
     return sum;
 }
 
+/* What the scores in k->scores say. */
+static status mark(const struct match *m, const struct plan *p, size_t episode, size_t head, float loss, struct desk *k)
+{
+    m->losses[head * m->e->count + episode] = (double)loss;
+    const size_t right = count_right(m, p, head, k);
+    m->out[head].accuracy[episode] = (double)right / (double)(p->way * p->query);
+    if (right != SIZE_MAX) return OK;
+    return fail(ST_NUMERIC, "head %s gave episode %zu a score that is not finite; are all features and weights finite?",
+                m->head[head].head->name, episode);
+}
+
+static status put_aside(const struct match *m, const struct head_result *r, size_t slot)
+{
+    struct device *d = m->f->device;
+    char *to = m->aside + slot * m->each * sizeof(float), *loss = to + (m->each - 1) * sizeof(float);
+    status st = d->copy(d, to, r->scores->value.data, tensor_bytes(&r->scores->value));
+    if (st == OK) st = r->loss ? d->copy(d, loss, r->loss->value.data, sizeof(float)) : d->zero(d, loss, sizeof(float));
+    return st;
+}
+
 static status play_head(const struct match *m, const struct episode *e, const struct plan *p, size_t episode,
                         size_t head, struct desk *k)
 {
@@ -134,16 +159,14 @@ static status play_head(const struct match *m, const struct episode *e, const st
     const uint64_t start = clock_ns();
     c->head->forward(k->t, c->settings, c->params, e, 0, &r);
     TRY(tape_status(k->t));
+    if (m->aside) {
+        k->ns[head] += 1; /* the only head: its share is all */
+        return put_aside(m, &r, episode - m->first);
+    }
     TRY(d->download(d, k->scores, r.scores->value.data, tensor_bytes(&r.scores->value)));
     if (r.loss) TRY(d->download(d, &loss, r.loss->value.data, sizeof loss));
     k->ns[head] += clock_ns() - start;
-    m->losses[head * m->e->count + episode] = (double)loss;
-    const size_t right = count_right(m, p, head, k);
-    if (right == SIZE_MAX)
-        st = fail(ST_NUMERIC,
-                  "head %s gave episode %zu a score that is not finite; are all features and weights finite?",
-                  c->head->name, episode);
-    m->out[head].accuracy[episode] = (double)right / (double)(p->way * p->query);
+    TRY(mark(m, p, episode, head, loss, k));
 done:
     return st;
 }
@@ -169,14 +192,39 @@ done:
     return st;
 }
 
+/* The plan of an episode: a function of its number. */
+static status plan_of(const struct match *m, size_t episode, struct desk *k, const struct plan **out)
+{
+    *out = m->e->sampler ? &k->plan : &m->e->list[episode];
+    return m->e->sampler ? sampler_episode(m->e->sampler, m->e->epoch, episode, &k->plan) : OK;
+}
+
 static status episode_piece(void *context, size_t piece, size_t worker)
 {
     const struct match *m = context;
     struct desk *k = &m->desks[worker];
-    const size_t episode = m->first + piece;
-    if (!m->e->sampler) return play(m, &m->e->list[episode], episode, k);
-    const status st = sampler_episode(m->e->sampler, m->e->epoch, episode, &k->plan);
-    return st == OK ? play(m, &k->plan, episode, k) : st;
+    const struct plan *p;
+    const status st = plan_of(m, m->first + piece, k, &p);
+    return st == OK ? play(m, p, m->first + piece, k) : st;
+}
+
+/* Waits for the round's scores, and looks at them. */
+static status fetch(struct match *m, size_t count)
+{
+    status st = OK;
+    struct device *d = m->f->device;
+    struct desk *k = &m->desks[0];
+    const struct plan *p;
+    TRY(d->download(d, m->fetched, m->aside, count * m->each * sizeof(float)));
+    for (size_t i = 0; i < count; i++) {
+        const float *from = m->fetched + i * m->each;
+        TRY(plan_of(m, m->first + i, k, &p));
+        put_labels(m, p, m->first + i, k);
+        memcpy(k->scores, from, p->way * p->query * p->way * sizeof *from);
+        TRY(mark(m, p, m->first + i, 0, from[m->each - 1], k));
+    }
+done:
+    return st;
 }
 
 static status run_round(struct match *m, size_t count)
@@ -184,13 +232,14 @@ static status run_round(struct match *m, size_t count)
     status st = OK;
     if (m->desk_count > 1) return pool_run(m->o->threads, count, episode_piece, m);
     for (size_t i = 0; i < count && st == OK; i++) st = episode_piece(m, i, 0);
-    return st;
+    return st == OK && m->aside ? fetch(m, count) : st;
 }
 
 /* *seconds: of the episodes, without what the progress function takes. */
 static status run_all(struct match *m, double *seconds)
 {
     status st = OK;
+    const size_t most = m->aside ? MOST_ASIDE : MOST_ROUND;
     size_t round = FIRST_ROUND;
     uint64_t total = 0;
     for (size_t count; m->first < m->e->count; m->first += count) {
@@ -200,12 +249,28 @@ static status run_all(struct match *m, double *seconds)
         const uint64_t start = clock_ns();
         TRY(run_round(m, count));
         const uint64_t took = clock_ns() - start;
-        if (took < ROUND_NS && round < MOST_ROUND) round *= 2;
+        if (took < ROUND_NS && round < most) round *= 2;
         total += took;
     }
     if (m->o->progress) (void)m->o->progress(m->o->context, m->e->count, m->e->count);
     *seconds = (double)total / 1e9;
 done:
+    return st;
+}
+
+/* Room to put scores aside, where that spares waiting. */
+static status reserve_aside(struct match *m, const struct room *r)
+{
+    size_t bytes;
+    void *memory = NULL;
+    if (m->f->device->on_host || m->heads > 1) return OK;
+    m->each = r->scores + 1;
+    if (!size_mul(m->each, MOST_ASIDE * sizeof(float), &bytes))
+        return fail(ST_MEMORY, "episodes of %zu scores are too large", r->scores);
+    m->fetched = malloc(bytes);
+    if (!m->fetched) return fail(ST_MEMORY, "no memory for the scores of %d episodes", MOST_ASIDE);
+    const status st = m->f->device->alloc(m->f->device, bytes, &memory);
+    m->aside = memory;
     return st;
 }
 
@@ -218,6 +283,7 @@ static status reserve(struct match *m)
     m->losses = calloc(m->heads * m->e->count, sizeof *m->losses);
     if (!m->desks || !m->losses) return fail(ST_MEMORY, "no memory for %zu episodes", m->e->count);
     for (size_t i = 0; i < m->desk_count; i++) TRY(desk_open(m, &room, &m->desks[i]));
+    TRY(reserve_aside(m, &room));
     for (size_t h = 0; h < m->heads; h++) {
         struct outcome *o = &m->out[h];
         o->accuracy = calloc(m->e->count, sizeof *o->accuracy);
@@ -270,6 +336,8 @@ status evaluate(const struct features *f, const struct contender *head, size_t h
 done:
     for (size_t i = 0; m.desks && i < m.desk_count; i++) desk_free(&m.desks[i]);
     for (size_t h = 0; st != OK && h < heads; h++) outcome_free(&out[h]);
+    if (m.aside) f->device->release(f->device, m.aside);
+    free(m.fetched);
     free(m.desks);
     free(m.losses);
     return st;

@@ -5,18 +5,22 @@
 #include "base/size.h"
 #include "data/dataset.h"
 #include "data/hash.h"
+#include "data/stock.h"
 #include "image/transform.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_PIXELS = 32 * 84 * 84 }; /* of a batch, unless one picture has more */
+enum { BATCH_PIXELS = 32 * 84 * 84 };  /* of a batch, unless one picture has more */
+enum { STOCK_PIXELS = 256 * 84 * 84 }; /* the same where pictures are on the device already */
 
 struct batch {
     const struct dataset *set;
     const struct features_options *o;
-    size_t first, most, each; /* its first picture; room for pictures; numbers of one */
-    float *pixels;            /* owned, [most, 3, side, side] */
-    struct error *errors;     /* owned, [most]; st OK: was read */
+    size_t first, most, each;   /* its first picture; room for pictures; numbers of one */
+    float *pixels;              /* owned, [most, 3, side, side] */
+    struct error *errors;       /* owned, [most]; st OK: was read */
+    struct picture_item *items; /* owned, [most]; with a stock instead of both */
 };
 
 static status load(const struct batch *b, size_t i)
@@ -75,6 +79,41 @@ done:
     return st;
 }
 
+/* The same from the stock, which has warned already. */
+static status plan_batch(const struct batch *b, size_t count, struct features *out, size_t *rows)
+{
+    status st = OK;
+    *rows = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct load_item item = {.picture = (uint32_t)(b->first + i)};
+        if (!stock_has(b->o->stock, item.picture)) {
+            out->unreadable++;
+            continue;
+        }
+        TRY(stock_plan(b->o->stock, &item, &b->items[*rows]));
+        out->size[dataset_class_of(b->set, item.picture)]++;
+        ++*rows;
+    }
+done:
+    return st;
+}
+
+/* The batch on the device, [count, 3, side, side]. */
+static var *show(tape *t, const struct batch *b, size_t count)
+{
+    const size_t side = b->o->transform->side, dim[] = {count, 3, side, side}, bytes = count * sizeof *b->items;
+    struct device *d = tape_device(t);
+    tensor items, x;
+    status st = OK;
+    if (!b->o->stock) return tape_upload(t, DT_F32, 4, dim, b->pixels);
+    TRY(tape_tensor(t, DT_I32, 1, (size_t[]){bytes / sizeof(int32_t)}, &items));
+    TRY(tape_tensor(t, DT_F32, 4, dim, &x));
+    TRY(d->upload(d, items.data, b->items, bytes));
+    TRY(stock_show(b->o->stock, items.data, false, &x));
+done:
+    return st == OK ? tape_constant(t, &x) : tape_fail(t, st);
+}
+
 /* Memory for all rows, once the first map has shown what a row is. */
 static status take_rows(struct features *f, const tensor *map, size_t rows)
 {
@@ -91,15 +130,14 @@ static status encode(const struct model *m, tape *t, const struct batch *b, size
 {
     status st = OK;
     struct net_pass pass = {.mode = NET_EVAL};
-    const size_t side = b->o->transform->side;
     tape_reset(t, TAPE_INFERENCE);
-    var *x = tape_upload(t, DT_F32, 4, (size_t[]){count, 3, side, side}, b->pixels);
+    var *x = show(t, b, count);
     const var *y = m->net->forward(t, m->net_settings, m->params, &pass, x);
     TRY(tape_status(t));
     if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set)));
     const size_t bytes = tensor_bytes(&y->value);
     TRY(f->device->copy(f->device, (char *)f->data.data + row * (bytes / count), y->value.data, bytes));
-    TRY(f->device->sync(f->device)); /* the pixels may be overwritten now */
+    if (!b->o->stock) TRY(f->device->sync(f->device)); /* the pixels may be overwritten now */
 done:
     return st;
 }
@@ -110,7 +148,11 @@ static status batch_open(struct batch *b)
     size_t pixels, bytes = 0;
     if (!side || !size_mul(side, side, &pixels) || !size_mul(pixels, 3 * sizeof(float), &b->each))
         return fail(ST_USAGE, "pictures of side %zu cannot be encoded", side);
-    b->most = b->o->batch ? b->o->batch : size_max(1, BATCH_PIXELS / pixels);
+    b->most = b->o->batch ? b->o->batch : size_max(1, (b->o->stock ? STOCK_PIXELS : BATCH_PIXELS) / pixels);
+    if (b->o->stock) {
+        b->items = calloc(b->most, sizeof *b->items);
+        return b->items ? OK : fail(ST_MEMORY, "no memory for a batch of %zu pictures", b->most);
+    }
     if (size_mul(b->most, b->each, &bytes)) b->pixels = malloc(bytes);
     b->each /= sizeof(float);
     b->errors = calloc(b->most, sizeof *b->errors);
@@ -127,7 +169,7 @@ static status encode_all(const struct model *m, tape *t, struct batch *b, struct
     for (; b->first < count; b->first += b->most) {
         if (o->progress && !o->progress(o->context, b->first, count))
             TRY(fail(ST_USAGE, "stopped after %zu of %zu pictures", b->first, count));
-        TRY(load_batch(b, size_min(b->most, count - b->first), f, &rows));
+        TRY((o->stock ? plan_batch : load_batch)(b, size_min(b->most, count - b->first), f, &rows));
         if (rows) TRY(encode(m, t, b, rows, row, f));
         row += rows;
     }
@@ -146,6 +188,7 @@ status features_encode(const struct model *m, const struct dataset *d, const str
     struct features f = {.device = params_device(m->params), .classes = dataset_class_count(d)};
     struct batch b = {.set = d, .o = o};
     tape *t = NULL;
+    assert(!o->stock || (stock_data(o->stock) == d && !o->hashes));
     f.first = calloc(f.classes, sizeof *f.first);
     f.size = calloc(f.classes, sizeof *f.size);
     if (!f.first || !f.size) TRY(fail(ST_MEMORY, "no memory for %zu classes", f.classes));
@@ -157,6 +200,7 @@ status features_encode(const struct model *m, const struct dataset *d, const str
 done:
     free(b.pixels);
     free(b.errors);
+    free(b.items);
     tape_free(t);
     features_free(&f);
     return st;

@@ -9,6 +9,7 @@
 #include "eval/model.h"
 
 struct dataset;
+struct stock;
 struct transform;
 struct picture_hash;
 
@@ -23,10 +24,11 @@ struct features {
 struct features_options {
     const struct transform *transform; /* used without randomness */
     size_t batch;                      /* pictures a pass; 0: chosen */
-    pool *threads;                     /* that decode; NULL: one picture after another */
-    bool skip_unreadable;              /* a picture that cannot be read is left out with a warning, else a failure */
-    const struct log_sink *log;        /* warnings; NULL: nobody */
-    struct picture_hash *hashes;       /* room for each picture of the set, for its fingerprint; NULL: not wanted */
+    const struct stock *stock;   /* the set on the model's device, in its deterministic form; NULL: it is decoded */
+    pool *threads;               /* that decode; NULL: one picture after another */
+    bool skip_unreadable;        /* a picture that cannot be read is left out with a warning, else a failure */
+    const struct log_sink *log;  /* warnings; NULL: nobody */
+    struct picture_hash *hashes; /* room for each picture of the set, for its fingerprint; NULL: not wanted */
     /* Called now and then with pictures done; false: stop with ST_USAGE, "stopped ...". May be NULL. */
     bool (*progress)(void *context, size_t done, size_t of);
     void *context;

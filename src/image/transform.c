@@ -14,30 +14,22 @@ struct transform transform_standard(enum transform_kind kind, size_t side, size_
     };
 }
 
-/* Draws top, then left; nothing where there is no choice. */
-static status random_crop(const struct picture *p, size_t side, struct random *r, struct picture *out)
+static status cut(const struct picture *p, const struct picture_plan *plan, struct picture *out)
 {
-    if (p->width < side || p->height < side)
-        return fail(ST_SHAPE, "a picture of %zu x %zu pixels has no crop of %zu x %zu", p->width, p->height, side,
-                    side);
-    if (p->width == side && p->height == side) return picture_crop(p, 0, 0, side, side, out);
-    const int64_t top = (int64_t)random_below(r, p->height - side + 1);
-    const int64_t left = (int64_t)random_below(r, p->width - side + 1);
-    return picture_crop(p, left, top, side, side, out);
-}
-
-static void random_flip(struct picture *p, struct random *r)
-{
-    if (random_unit(r) < 0.5) picture_flip(p);
+    const struct box *b = &plan->box;
+    const status st = picture_crop(p, (int64_t)b->left, (int64_t)b->top, b->width, b->height, out);
+    if (st == OK && plan->flip) picture_flip(out);
+    return st;
 }
 
 static status resize_crop(const struct transform *t, const struct picture *p, struct random *r, struct picture *out)
 {
     status st = OK;
     struct picture large = {0};
+    struct picture_plan plan;
     TRY(picture_resize(p, t->side + t->pad, t->side + t->pad, &large));
-    TRY(r ? random_crop(&large, t->side, r, out) : picture_centre_crop(&large, t->side, t->side, out));
-    if (r) random_flip(out, r);
+    if (r) TRY(transform_plan(t, p->width, p->height, r, &plan));
+    TRY(r ? cut(&large, &plan, out) : picture_centre_crop(&large, t->side, t->side, out));
 done:
     picture_free(&large);
     return st;
@@ -58,13 +50,14 @@ static status pad_crop(const struct transform *t, const struct picture *p, struc
 {
     status st = OK;
     struct picture padded = {0};
+    struct picture_plan plan;
     if (!r && (p->width != t->side || p->height != t->side))
         return fail(ST_SHAPE, "this transform does not resize, so pictures must have %zu x %zu pixels, not %zu x %zu",
                     t->side, t->side, p->width, p->height);
     if (!r) return picture_crop(p, 0, 0, t->side, t->side, out);
+    TRY(transform_plan(t, p->width, p->height, r, &plan));
     TRY(picture_pad_reflect(p, t->pad, &padded));
-    TRY(random_crop(&padded, t->side, r, out));
-    random_flip(out, r);
+    TRY(cut(&padded, &plan, out));
 done:
     picture_free(&padded);
     return st;
@@ -74,14 +67,13 @@ static status resized_crop(const struct transform *t, const struct picture *p, s
 {
     status st = OK;
     struct picture part = {0};
-    const struct box b = picture_random_box(p->width, p->height, r);
+    struct picture_plan plan;
+    TRY(transform_plan(t, p->width, p->height, r, &plan));
+    const struct box b = plan.box;
     TRY(picture_crop(p, (int64_t)b.left, (int64_t)b.top, b.width, b.height, &part));
     TRY(picture_resize(&part, t->side, t->side, out));
-    if (t->jitter > 0) {
-        const struct jitter j = jitter_draw(r, t->jitter);
-        picture_jitter(out, &j);
-    }
-    random_flip(out, r);
+    picture_jitter(out, &plan.jitter);
+    if (plan.flip) picture_flip(out);
 done:
     picture_free(&part);
     return st;

@@ -17,6 +17,17 @@ struct transform {
     float mean[3], std[3]; /* of values / 255 */
 };
 
+/* What is drawn for one picture in training. */
+struct picture_plan {
+    struct box box;       /* cut from the resized or the padded picture; RESIZED_CROP: from the picture, then resized */
+    struct jitter jitter; /* without one: nothing, four times */
+    bool flip;            /* at the end */
+};
+/* The draws for a decoded picture of this size; not for TRANSFORM_SHORTER_CROP, which has none. Fails where
+ * transform_apply would. */
+status transform_plan(const struct transform *t, size_t width, size_t height, struct random *r,
+                      struct picture_plan *out);
+
 /* The normalisation of all MCL experiments. */
 struct transform transform_standard(enum transform_kind kind, size_t side, size_t pad);
 /* The picture as [3, side, side] floats. `r` NULL: the deterministic form for validation and test. The draws are a

@@ -11,7 +11,7 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 6 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 7 }; /* raise when this file, prims.def or prims.h changes */
 
 /* How a network in single precision is computed. Statistics, parameters, heads and losses are f32 in all of them. */
 enum maths {
@@ -27,13 +27,15 @@ struct device {
     bool on_host;         /* its memory is the host's: arrays of the caller may serve as tensors */
     unsigned maths_known; /* bit m: it can do maths m */
     enum maths maths;     /* the one in use; set by whoever opened the device */
+    bool deterministic;   /* set by the caller: the same calls give the same bits, also where that is slower */
     status (*alloc)(struct device *d, size_t bytes, void **out);
     void (*release)(struct device *d, void *memory);
     status (*upload)(struct device *d, void *to, const void *from_host, size_t bytes);
     status (*download)(struct device *d, void *to_host, const void *from, size_t bytes); /* waits */
     status (*copy)(struct device *d, void *to, const void *from, size_t bytes);          /* within the device */
     status (*zero)(struct device *d, void *memory, size_t bytes);
-    status (*sync)(struct device *d); /* waits, and reports what failed since the last sync */
+    status (*sync)(struct device *d);                /* waits, and reports what failed since the last sync */
+    status (*room)(struct device *d, size_t *bytes); /* memory that is free now */
     void (*close)(struct device *d);
     struct prims prim[DT_REALS];
     void *state; /* owned by the device */

@@ -1,15 +1,24 @@
 /* params.c - the list of named parameters. Each entry is an allocation of its own, so that pointers to it stay valid
- * while the list grows. */
+ * while the list grows. Gradients share a few blocks of memory, so that zeroing them all is a few calls. */
 #include "tensor/params.h"
 #include "base/size.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { GRAD_ALIGN = 256, GRAD_BLOCK_LEAST = 64 << 10, GRAD_BLOCK_MOST = 16 << 20 };
+
+struct grad_block {
+    void *memory; /* owned, of the device */
+    size_t bytes, used;
+    struct grad_block *previous;
+};
+
 struct params {
     struct device *dev;
-    struct param **item; /* owned, and each of them with its name and device memory */
+    struct param **item; /* owned, and each of them with its name and the memory of its value */
     size_t count, capacity;
+    struct grad_block *grads; /* owned; the newest */
 };
 
 struct params *params_new(struct device *d)
@@ -25,7 +34,6 @@ static void param_free(struct device *d, struct param *e)
 {
     if (!e) return;
     if (e->value.data) d->release(d, e->value.data);
-    if (e->grad.data) d->release(d, e->grad.data);
     free((char *)e->name);
     free(e);
 }
@@ -34,6 +42,11 @@ void params_free(struct params *p)
 {
     if (!p) return;
     for (size_t i = 0; i < p->count; i++) param_free(p->dev, p->item[i]);
+    for (struct grad_block *b = p->grads, *previous; b; b = previous) {
+        previous = b->previous;
+        p->dev->release(p->dev, b->memory);
+        free(b);
+    }
     free(p->item);
     free(p);
 }
@@ -50,14 +63,41 @@ static status reserve(struct params *p)
     return OK;
 }
 
-static status zero_tensor(struct device *d, tensor *x) { return d->zero(d, x->data, tensor_bytes(x)); }
-
 static status make_zero(struct device *d, dtype type, int rank, const size_t *dim, tensor *out)
 {
     status st = tensor_make(out, type, rank, dim, NULL);
     if (st == OK) st = d->alloc(d, tensor_bytes(out), &out->data);
-    if (st == OK) st = zero_tensor(d, out);
+    if (st == OK) st = d->zero(d, out->data, tensor_bytes(out));
     return st;
+}
+
+/* A block with room for `bytes`, all zero; each is twice the one before, within bounds. */
+static status add_grad_block(struct params *p, size_t bytes)
+{
+    const size_t doubled = p->grads ? 2 * size_min(p->grads->bytes, GRAD_BLOCK_MOST / 2) : GRAD_BLOCK_LEAST;
+    struct grad_block *b = calloc(1, sizeof *b);
+    if (!b) return fail(ST_MEMORY, "no memory for gradients");
+    *b = (struct grad_block){.bytes = size_max(bytes, doubled), .previous = p->grads};
+    status st = p->dev->alloc(p->dev, b->bytes, &b->memory);
+    if (st == OK) {
+        p->grads = b; /* owns it from here */
+        return p->dev->zero(p->dev, b->memory, b->bytes);
+    }
+    free(b);
+    return st;
+}
+
+static status make_grad(struct params *p, const tensor *value, tensor *out)
+{
+    const size_t bytes = size_round_up(tensor_bytes(value), GRAD_ALIGN); /* at most PTRDIFF_MAX before: no overflow */
+    if (!p->grads || p->grads->bytes - p->grads->used < bytes) {
+        const status st = add_grad_block(p, bytes);
+        if (st != OK) return st;
+    }
+    *out = *value;
+    out->data = (char *)p->grads->memory + p->grads->used;
+    p->grads->used += bytes;
+    return OK;
 }
 
 static status add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, bool trained,
@@ -72,7 +112,7 @@ static status add(struct params *p, const char *name, dtype type, int rank, cons
     }
     TRY(reserve(p));
     TRY(make_zero(p->dev, type, rank, dim, &e->value));
-    if (trained) TRY(make_zero(p->dev, type, rank, dim, &e->grad));
+    if (trained) TRY(make_grad(p, &e->value, &e->grad));
     e->trained = trained;
     p->item[p->count++] = *out = e;
     e = NULL; /* the list owns it from here */
@@ -110,7 +150,7 @@ struct param *params_at(struct params *p, size_t i)
 status params_zero_grad(struct params *p)
 {
     status st = OK;
-    for (size_t i = 0; i < p->count && st == OK; i++)
-        if (p->item[i]->trained) st = zero_tensor(p->dev, &p->item[i]->grad);
+    for (const struct grad_block *b = p->grads; b && st == OK; b = b->previous)
+        st = p->dev->zero(p->dev, b->memory, b->used);
     return st;
 }

@@ -62,6 +62,37 @@ struct walk_args {
     tensor *d_proto, *d_query;  /* overwritten, not added to; NULL: no derivative */
 };
 
+/* Pictures that lie on the device as bytes, [height, width, 3], and what a network is shown of them. */
+struct picture_item {
+    const uint8_t *rgb;     /* memory of the device */
+    uint32_t width, height; /* of the picture */
+    int32_t left, top;      /* of the part that is shown; pictures_crop: it may reach beyond the edges */
+    uint32_t part_width, part_height;
+    float factor[3];  /* of brightness, contrast, saturation */
+    uint8_t order[4]; /* in which they are changed: their numbers, and 3 for nothing */
+    uint32_t flip;    /* 1: left and right change places, at the end */
+};
+struct pictures_args {
+    const void *items;     /* struct picture_item, memory of the device: one for each picture of y */
+    float mean[3], std[3]; /* y = (byte / 255 - mean) / std, in float */
+    size_t longest;        /* no part is wider or taller */
+    bool channels_last;    /* y is [n, side, side, 3]; else [n, 3, side, side] */
+};
+
+/* What training has shown since it was last zero; memory of the device. */
+struct tallied {
+    double loss;           /* the sum of loss * weight */
+    uint64_t right, broke; /* rows told right; 1 + the first step whose loss was not finite, 0: none */
+};
+
+/* One parameter that an optimiser changes. */
+struct learned {
+    const tensor *grad;
+    tensor *state
+        [2]; /* SGD: the momentum, which may be NULL when its factor is 0; Adam: m and v, 0 before the first step */
+    tensor *value;
+};
+
 struct
     sgd_args { /* g = grad + decay value; v = momentum v + (1 - dampening) g; value -= rate v, or rate (g + momentum v) */
     double rate, momentum, dampening, decay;

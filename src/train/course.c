@@ -20,12 +20,17 @@ struct course {
     int32_t *labels;   /* owned, [most] */
 };
 
-struct random course_stream(uint64_t seed, enum stream purpose, uint64_t epoch, uint64_t index, uint64_t place)
+struct random course_streams(uint64_t seed, enum stream purpose, uint64_t epoch, uint64_t index)
 {
     struct random r = {.seed = seed};
     r = random_branch(&r, purpose);
     r = random_branch(&r, epoch);
-    r = random_branch(&r, index);
+    return random_branch(&r, index);
+}
+
+struct random course_stream(uint64_t seed, enum stream purpose, uint64_t epoch, uint64_t index, uint64_t place)
+{
+    const struct random r = course_streams(seed, purpose, epoch, index);
     return random_branch(&r, place);
 }
 

@@ -32,4 +32,6 @@ status course_next(struct course *c, struct lesson *out);
 /* The streams of everything else that is drawn in training; `place` is a picture's in its lesson or a pass's in its step. */
 enum stream { STREAM_PICTURE = 16, STREAM_DROPOUT, STREAM_SHUFFLE, STREAM_PRETRAIN };
 struct random course_stream(uint64_t seed, enum stream purpose, uint64_t epoch, uint64_t index, uint64_t place);
+/* What the streams of all places branch off from: random_branch(&this, place) is the one above. */
+struct random course_streams(uint64_t seed, enum stream purpose, uint64_t epoch, uint64_t index);
 #endif

@@ -41,6 +41,7 @@ var *episodic_loss(struct trainer *t, const struct pass *p)
             !t->model.head->forward(t->tape, t->model.head_settings, t->model.params, &e, 0, &r))
             return NULL;
         t->scores[b] = r.scores;
+        t->labels[b] = e.query_labels;
         sum = b ? op_add(t->tape, sum, r.loss) : r.loss;
     }
     return l->episodes == 1 ? sum : op_affine(t->tape, sum, 1.0 / (double)l->episodes, 0);
@@ -51,5 +52,6 @@ var *pretrain_loss(struct trainer *t, const struct pass *p)
     const struct lesson *l = p->lesson;
     var *maps = trainer_encode(t, p, 0, l->queries, 0, 1);
     const tensor *labels = op_labels(t->tape, l->labels, l->queries, t->classes);
+    t->labels[0] = labels;
     return maps && labels ? t->pretrain->loss(t->tape, t->model.params, maps, labels, &t->scores[0]) : NULL;
 }

@@ -1,20 +1,16 @@
 /* optimiser.c - the state of learning, and its steps over a whole parameter list. */
 #include "train/optimiser.h"
+#include "base/size.h"
 #include "base/text.h"
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-
-struct slot { /* of one parameter; all NULL for one that is not trained */
-    struct param *momentum, *m, *v;
-};
 
 struct optimiser {
     struct params *p; /* borrowed */
     struct optimiser_settings s;
-    struct params *state; /* owned */
-    struct slot *slot;    /* owned, one a parameter */
-    size_t count;
+    struct params *state;    /* owned */
+    struct learned *trained; /* owned: the trained parameters */
+    size_t count;            /* of them */
     uint64_t steps;
 };
 
@@ -58,16 +54,19 @@ static status add_state(struct optimiser *o, const char *prefix, const struct pa
     return st;
 }
 
-static status add_slot(struct optimiser *o, const struct param *e, struct slot *slot)
+static status add_trained(struct optimiser *o, struct param *e)
 {
     status st = OK;
-    if (!e->trained) return OK;
+    struct param *first = NULL, *second = NULL;
     if (o->s.kind == OPTIMISER_ADAM) {
-        st = add_state(o, "m", e, &slot->m);
-        if (st == OK) st = add_state(o, "v", e, &slot->v);
+        TRY(add_state(o, "m", e, &first));
+        TRY(add_state(o, "v", e, &second));
     } else if (o->s.momentum != 0) {
-        st = add_state(o, "momentum", e, &slot->momentum);
+        TRY(add_state(o, "momentum", e, &first));
     }
+    o->trained[o->count++] = (struct learned){
+        &e->grad, {first ? &first->value : NULL, second ? &second->value : NULL}, &e->value};
+done:
     return st;
 }
 
@@ -77,15 +76,16 @@ status optimiser_new(struct params *p, const struct optimiser_settings *s, struc
     if (st != OK) return st;
     struct optimiser *o = calloc(1, sizeof *o);
     if (o) {
-        *o = (struct optimiser){.p = p, .s = *s, .count = params_count(p)};
+        *o = (struct optimiser){.p = p, .s = *s};
         o->state = params_new(params_device(p));
-        o->slot = calloc(o->count ? o->count : 1, sizeof *o->slot);
+        o->trained = calloc(size_max(1, params_count(p)), sizeof *o->trained);
     }
-    if (!o || !o->state || !o->slot) {
+    if (!o || !o->state || !o->trained) {
         st = fail(ST_MEMORY, "no memory for an optimiser");
         goto done;
     }
-    for (size_t i = 0; i < o->count; i++) TRY(add_slot(o, params_at(p, i), &o->slot[i]));
+    for (size_t i = 0; i < params_count(p); i++)
+        if (params_at(p, i)->trained) TRY(add_trained(o, params_at(p, i)));
     *out = o;
     o = NULL;
 done:
@@ -97,11 +97,12 @@ void optimiser_free(struct optimiser *o)
 {
     if (!o) return;
     params_free(o->state);
-    free(o->slot);
+    free(o->trained);
     free(o);
 }
 
-static status step_sgd(struct optimiser *o, struct device *d, struct param *e, const struct slot *slot, double rate)
+/* All of one type at once; a network has one type. */
+static status step_sgd(struct optimiser *o, struct device *d, size_t from, size_t to, double rate)
 {
     const struct sgd_args a = {.rate = rate,
                                .momentum = o->s.momentum,
@@ -109,11 +110,10 @@ static status step_sgd(struct optimiser *o, struct device *d, struct param *e, c
                                .decay = o->s.decay,
                                .nesterov = o->s.nesterov,
                                .first = o->steps == 0};
-    tensor *momentum = slot->momentum ? &slot->momentum->value : NULL;
-    return PRIM_CALL(d, e->value.type, sgd_step, (d, &a, &e->grad, momentum, &e->value));
+    return PRIM_CALL(d, o->trained[from].value->type, sgd_step, (d, &a, to - from, o->trained + from));
 }
 
-static status step_adam(struct optimiser *o, struct device *d, struct param *e, const struct slot *slot, double rate)
+static status step_adam(struct optimiser *o, struct device *d, size_t from, size_t to, double rate)
 {
     const double t = (double)(o->steps + 1);
     const struct adam_args a = {.rate = rate,
@@ -123,19 +123,17 @@ static status step_adam(struct optimiser *o, struct device *d, struct param *e, 
                                 .decay = o->s.decay,
                                 .correction1 = 1 - pow(o->s.beta1, t),
                                 .correction2 = 1 - pow(o->s.beta2, t)};
-    return PRIM_CALL(d, e->value.type, adam_step, (d, &a, &e->grad, &slot->m->value, &slot->v->value, &e->value));
+    return PRIM_CALL(d, o->trained[from].value->type, adam_step, (d, &a, to - from, o->trained + from));
 }
 
 status optimiser_step(struct optimiser *o, double rate)
 {
     struct device *d = params_device(o->p);
     status st = OK;
-    assert(params_count(o->p) == o->count);
     if (!(rate >= 0) || isinf(rate)) return fail(ST_VALUE, "the learning rate is %g, but must be 0 or more", rate);
-    for (size_t i = 0; i < o->count && st == OK; i++) {
-        struct param *e = params_at(o->p, i);
-        if (!e->trained) continue;
-        st = o->s.kind == OPTIMISER_SGD ? step_sgd(o, d, e, &o->slot[i], rate) : step_adam(o, d, e, &o->slot[i], rate);
+    for (size_t from = 0, to; from < o->count && st == OK; from = to) {
+        for (to = from + 1; to < o->count && o->trained[to].value->type == o->trained[from].value->type;) to++;
+        st = o->s.kind == OPTIMISER_SGD ? step_sgd(o, d, from, to, rate) : step_adam(o, d, from, to, rate);
     }
     if (st == OK) o->steps++;
     return st;

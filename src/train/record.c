@@ -1,15 +1,20 @@
 /* record.c - what a run writes down of its epochs. */
 #include "train/record.h"
+#include "base/clock.h"
 #include "train/tensorboard.h"
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
+
+enum { REPORT_NS = 1000000000 };
 
 struct record {
     struct record_options o;
     struct metrics *metrics;         /* owned */
     struct tensorboard *tensorboard; /* owned; NULL: not wanted */
     text title;
+    bool stale;        /* the report lacks lines */
+    uint64_t reported; /* clock; 0: not yet */
 };
 
 status record_open(const struct record_options *o, struct record **out)
@@ -77,7 +82,17 @@ status record_add(struct record *r, const struct metrics_line *line)
     status st = OK;
     TRY(metrics_add(r->metrics, line));
     TRY(add_tensorboard(r, line));
-    TRY(write_report(r));
+    r->stale = true;
+    if (!r->reported || clock_ns() - r->reported >= REPORT_NS) TRY(record_finish(r));
 done:
+    return st;
+}
+
+status record_finish(struct record *r)
+{
+    if (!r->stale) return OK;
+    const status st = write_report(r);
+    r->stale = st != OK;
+    r->reported = clock_ns();
     return st;
 }

@@ -16,6 +16,8 @@ struct record_options {
 
 struct record;
 status record_open(const struct record_options *o, struct record **out);
+/* The page with the curves is made anew about once a second; record_finish brings it up to date. */
 status record_add(struct record *r, const struct metrics_line *line);
+status record_finish(struct record *r);
 void record_close(struct record *r);
 #endif

@@ -19,6 +19,8 @@
 #include <string.h>
 
 static const double CHECKPOINT_SECONDS = 300;
+static const double EPOCH_SECONDS = 1;  /* epochs that are shorter have no checkpoint of their own */
+static const double LOOK_SECONDS = 0.2; /* between looks at what a device has added up */
 enum { BATCHES_AHEAD = 3 };
 
 struct feed { /* the loader's own way through the course */
@@ -33,13 +35,16 @@ struct run {
     struct dataset *data, *held_out; /* owned */
     struct trainer *trainer;         /* owned */
     struct feed feed;
-    struct loader *loader; /* owned */
-    struct record *record; /* owned */
+    struct loader *loader;            /* owned; NULL: with a stock */
+    struct stock *stock, *held_stock; /* owned: the pictures on the device; NULL: they come from the host */
+    uint64_t looked;                  /* clock: when the tally was read */
+    uint64_t unread;                  /* queries asked since then */
+    struct record *record;            /* owned */
     text recipe, identity;
     char fingerprint[65];
     struct checkpoint at;
     uint64_t began, saved; /* clock */
-    uint64_t saved_step;
+    uint64_t saved_step, saved_epoch;
     double before;           /* seconds of earlier sittings */
     uint64_t first_pictures; /* seen in earlier sittings */
     bool stopped;
@@ -121,6 +126,36 @@ done:
     return st;
 }
 
+/* The pictures of both splits, as far as the device has room for them. */
+static status open_stocks(struct run *r)
+{
+    status st = OK;
+    struct stock_options how = {.transform = &r->trainer->transform,
+                                .random = true,
+                                .strict = r->o->strict,
+                                .threads = r->o->threads,
+                                .log = r->o->log};
+    TRY(stock_new(r->data, r->o->device, &how, &r->stock));
+    if (r->stock) TRY(trainer_take_stock(r->trainer, r->stock));
+    else
+        log_line(r->o->log, LOG_WARN, "the pictures take more than half of %s's free memory; the host makes them ready",
+                 r->o->device->name);
+    how.random = how.strict = false;
+    if (r->held_out) TRY(stock_new(r->held_out, r->o->device, &how, &r->held_stock));
+done:
+    return st;
+}
+
+static status open_input(struct run *r)
+{
+    status st = OK;
+    if (!r->o->device->on_host) TRY(open_stocks(r));
+    if (!r->stock) return open_loader(r);
+    TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
+done:
+    return st;
+}
+
 static struct checkpoint_of identity_of(const struct run *r)
 {
     return (struct checkpoint_of){text_string(&r->identity), r->fingerprint};
@@ -142,6 +177,7 @@ static status save(struct run *r)
     TRY(checkpoint_write(r->folder.file[RUN_LAST], &r->at, &of, r->trainer->model.params, r->trainer->optimiser));
     r->saved = clock_ns();
     r->saved_step = r->at.step;
+    r->saved_epoch = r->at.epoch;
 done:
     return st;
 }
@@ -181,7 +217,7 @@ static status run_open(struct run *r)
     r->before = r->at.seconds;
     r->first_pictures = r->at.pictures;
     r->began = clock_ns();
-    if (r->at.epoch < (uint64_t)o->settings->train.epochs) TRY(open_loader(r));
+    if (r->at.epoch < (uint64_t)o->settings->train.epochs) TRY(open_input(r));
     TRY(save(r));
 done:
     return st;
@@ -192,6 +228,8 @@ static void run_close(struct run *r)
     loader_free(r->loader);
     course_free(r->feed.course);
     trainer_free(r->trainer);
+    stock_free(r->stock);
+    stock_free(r->held_stock);
     dataset_close(r->data);
     dataset_close(r->held_out);
     record_close(r->record);
@@ -242,20 +280,35 @@ static bool validating(void *context, size_t done, size_t of)
 
 /* Epochs */
 
+/* What the device has added up since the epoch began; without a tally, each step has told. */
+static status look(struct run *r)
+{
+    struct tallied sum = {0};
+    if (!r->unread) return OK;
+    const status st = trainer_tally_read(r->trainer, &sum);
+    if (st != OK) return st;
+    r->at.loss = sum.loss;
+    r->at.right = sum.right;
+    r->at.asked += r->unread;
+    r->unread = 0;
+    r->looked = clock_ns();
+    return OK;
+}
+
 static status step(struct run *r)
 {
     status st = OK;
     struct lesson l;
     struct taught taught;
     const float *pictures = NULL;
-    size_t count = 0;
     TRY(course_next(r->trainer->course, &l));
-    TRY(loader_next(r->loader, &pictures, &count));
+    size_t count = l.support + l.queries;
+    if (r->loader) TRY(loader_next(r->loader, &pictures, &count));
     if (count != l.support + l.queries) TRY(fail(ST_MEMORY, "no memory for the pictures of step %" PRIu64, r->at.step));
     TRY(trainer_step(r->trainer, &l, r->at.step, pictures, &taught));
     r->at.loss += taught.loss * (double)taught.asked;
     r->at.right += taught.right;
-    r->at.asked += taught.asked;
+    *(r->trainer->tally ? &r->unread : &r->at.asked) += taught.asked;
     r->at.pictures += count;
     r->at.index++;
     r->at.step++;
@@ -273,12 +326,18 @@ static bool wants_checkpoint(const struct run *r)
 static status train_epoch(struct run *r)
 {
     status st = OK;
+    const struct tallied sums = {.loss = r->at.loss, .right = r->at.right};
+    if (!r->o->device->on_host) TRY(trainer_tally_begin(r->trainer, &sums));
     while (r->at.index < course_steps(r->trainer->course) && !r->stopped) {
+        const bool last = r->at.index + 1 == course_steps(r->trainer->course);
         TRY(step(r));
-        if (wants_checkpoint(r)) TRY(save(r));
+        const bool saves = wants_checkpoint(r);
+        if (saves || last || seconds_since(r->looked) >= LOOK_SECONDS) TRY(look(r));
+        if (saves) TRY(save(r));
         const struct run_progress p = progress_of(r, RUN_STEP);
         tell(r, &p);
     }
+    TRY(look(r)); /* where it was stopped */
 done:
     return st;
 }
@@ -312,13 +371,15 @@ static status end_epoch(struct run *r)
     bool cut = false;
     struct interval validation = {(double)NAN, (double)NAN, 0};
     const struct validation_options how = {.data = r->held_out,
+                                           .stock = r->held_stock,
                                            .settings = r->o->settings,
                                            .threads = r->o->threads,
                                            .log = r->o->log,
                                            .progress = validating,
                                            .context = r};
-    TRY(trainer_check(r->trainer, r->at.step));
-    if (trainer_validates(r->o->settings, r->at.epoch)) TRY(validate(r->trainer, &how, &validation, &cut));
+    const bool validates = trainer_validates(r->o->settings, r->at.epoch);
+    if (validates || !r->trainer->tally) TRY(trainer_check(r->trainer, r->at.step)); /* the tally saw finite losses */
+    if (validates) TRY(validate(r->trainer, &how, &validation, &cut));
     if (cut) goto done; /* and validates again when it goes on */
     p = progress_of(r, RUN_EPOCH_DONE);
     TRY(keep(r, &validation, &p.best));
@@ -328,7 +389,7 @@ static status end_epoch(struct run *r)
     r->at.epoch++;
     r->at.index = r->at.right = r->at.asked = 0;
     r->at.loss = 0;
-    TRY(save(r));
+    if (r->at.epoch == p.epochs || wants_checkpoint(r) || seconds_since(r->saved) >= EPOCH_SECONDS) TRY(save(r));
     p.epoch = r->at.epoch;
     p.validation = validation;
     tell(r, &p);
@@ -349,7 +410,8 @@ static status run_epochs(struct run *r, struct run_result *out)
         out->accuracy = p.accuracy;
         if (r->at.epoch < (uint64_t)r->o->settings->train.epochs) TRY(course_seek(r->trainer->course, r->at.epoch, 0));
     }
-    if (r->stopped && r->saved_step != r->at.step) st = save(r);
+    TRY(record_finish(r->record));
+    if (r->stopped && (r->saved_step != r->at.step || r->saved_epoch != r->at.epoch)) TRY(save(r));
 done:
     return st;
 }

@@ -85,9 +85,11 @@ static status make_room(struct trainer *t, size_t classes)
         return fail(ST_MEMORY, "the scores of %zu pictures in %zu classes are too many", queries, way);
     t->classes = way;
     t->scores = calloc(episodes, sizeof *t->scores);
+    t->labels = calloc(episodes, sizeof *t->labels);
     t->host = malloc(size_max(1, t->host_bytes));
     t->support_labels = calloc(size_max(1, shots), sizeof *t->support_labels);
-    if (!t->scores || !t->host || !t->support_labels) return fail(ST_MEMORY, "no memory for the scores of a step");
+    if (!t->scores || !t->labels || !t->host || !t->support_labels)
+        return fail(ST_MEMORY, "no memory for the scores of a step");
     for (size_t i = 0; i < shots; i++) t->support_labels[i] = (int32_t)(i / (size_t)s->shot);
     return OK;
 }
@@ -126,9 +128,12 @@ void trainer_free(struct trainer *t)
     if (!t) return;
     optimiser_free(t->optimiser);
     course_free(t->course);
+    if (t->tally) tape_device(t->tape)->release(tape_device(t->tape), t->tally);
     tape_free(t->tape);
     if (t->model.net) model_free(&t->model);
     free(t->scores);
+    free(t->labels);
+    free(t->items);
     free(t->support_labels);
     free(t->host);
     free(t);
@@ -156,15 +161,11 @@ static enum net_mode mode_at(const struct run_settings *s, uint64_t epoch)
 var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts)
 {
     const struct lesson *l = p->lesson;
-    const size_t side = t->transform.side, dim[4] = {count, 3, side, side};
     struct net_pass pass = {
         .mode = mode_at(t->settings, l->epoch),
         .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch, l->index, part),
         .calls = p->step * parts + part};
-    const float *from = p->pictures + first * 3 * side * side;
-    tensor x;
-    if (tensor_make(&x, DT_F32, 4, dim, (void *)(uintptr_t)from) != OK) return NULL; /* a constant is only read */
-    var *in = tape_device(t->tape)->on_host ? tape_constant(t->tape, &x) : tape_upload(t->tape, DT_F32, 4, dim, from);
+    var *in = trainer_pictures(t, p, first, count);
     var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in);
     if (!maps) return NULL;
     return op_reshape(t->tape, maps, 3, (size_t[]){count, maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
@@ -241,27 +242,66 @@ static status mark(struct trainer *t, const struct lesson *l, struct taught *out
     return st;
 }
 
+/* The same, without waiting, into the tally. */
+static status add_up(struct trainer *t, const struct lesson *l, uint64_t step, const var *loss, struct taught *out)
+{
+    struct device *d = tape_device(t->tape);
+    status st = OK;
+    for (size_t b = 0; b < size_max(1, l->episodes) && st == OK; b++)
+        st = PRIM_CALL(
+            d, DT_F32, tally,
+            (d, &t->scores[b]->value, t->labels[b], b ? NULL : &loss->value, (double)l->queries, step, t->tally));
+    out->asked = l->queries;
+    return st;
+}
+
+status trainer_tally_begin(struct trainer *t, const struct tallied *from)
+{
+    struct device *d = tape_device(t->tape);
+    status st = OK;
+    void *memory = t->tally;
+    if (!memory) TRY(d->alloc(d, sizeof *t->tally, &memory));
+    t->tally = memory;
+    TRY(d->upload(d, memory, from, sizeof *from));
+done:
+    return st;
+}
+
+status trainer_tally_read(struct trainer *t, struct tallied *out)
+{
+    struct device *d = tape_device(t->tape);
+    const status st = d->download(d, out, t->tally, sizeof *out);
+    return st == OK && out->broke ? explain(t, NULL, out->broke - 1) : st;
+}
+
+/* Records the loss; numbers that were not finite on the way are named. */
+static status record_loss(struct trainer *t, const struct pass *p, var **out)
+{
+    *out = t->pretrain ? pretrain_loss(t, p) : episodic_loss(t, p);
+    const status st = tape_status(t->tape);
+    if (st != ST_NUMERIC && st != ST_VALUE) return st;
+    const status cause = find_infinite(t, p->step, false);
+    return cause == OK ? tape_status(t->tape) : cause;
+}
+
 status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures, struct taught *out)
 {
     status st = OK;
     struct device *d = tape_device(t->tape);
-    const struct pass pass = {l, step, pictures};
+    struct pass pass = {l, step, pictures, NULL};
+    var *v = NULL;
     float loss = 0;
     *out = (struct taught){0};
     tape_reset(t->tape, TAPE_TRAINING);
+    if (!pictures) TRY(trainer_plan(t, l, &pass.items));
     TRY(params_zero_grad(t->model.params));
-    var *v = t->pretrain ? pretrain_loss(t, &pass) : episodic_loss(t, &pass);
-    st = tape_status(t->tape);
-    if (st == ST_NUMERIC || st == ST_VALUE) { /* numbers that were not finite on the way */
-        const status cause = find_infinite(t, step, false);
-        if (cause == OK) st = tape_status(t->tape);
-        else st = cause;
+    TRY(record_loss(t, &pass, &v));
+    if (!t->tally) {
+        TRY(d->download(d, &loss, v->value.data, sizeof loss));
+        if (!isfinite(loss)) TRY(explain(t, v, step));
     }
-    if (st != OK) goto done;
-    TRY(d->download(d, &loss, v->value.data, sizeof loss));
-    if (!isfinite(loss)) TRY(explain(t, v, step));
     TRY(tape_backward(t->tape, v));
-    TRY(mark(t, l, out));
+    TRY(t->tally ? add_up(t, l, step, v, out) : mark(t, l, out));
     TRY(optimiser_step(t->optimiser, schedule_rate(&t->schedule, (size_t)l->epoch)));
     out->loss = (double)loss;
 done:

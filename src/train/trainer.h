@@ -2,10 +2,12 @@
  * optimiser.
  *
  * What a step does is a function of the weights and the counters alone, whatever the number of threads. After the first
- * steps nothing is allocated. Episodes and pre-training differ in their loss only: read train/episodic.c. */
+ * steps nothing is allocated. With a stock and a tally (below) the host only writes down what the device shall do, and
+ * is steps ahead of it. Episodes and pre-training differ in their loss only: read train/episodic.c. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "data/loader.h"
+#include "data/stock.h"
 #include "eval/model.h"
 #include "train/course.h"
 #include "train/pretrain.h"
@@ -21,21 +23,33 @@ struct trainer {
     struct course *course;   /* owned */
     size_t classes;          /* of an episode; in pre-training of the set */
     var **scores;            /* owned: of each episode of the step, or of all its pictures */
+    const tensor **labels;   /* owned: of the same queries, on the device */
     int32_t *support_labels; /* owned: of one episode */
     void *host;              /* owned: room for the scores of an episode */
     size_t host_bytes;
+    const struct stock *stock;  /* borrowed: what pictures are shown from; NULL: they come from the host */
+    struct picture_item *items; /* owned: of one step, with a stock */
+    struct tallied *tally;      /* owned, device memory: sums over steps; NULL: each step waits and tells */
 };
 
 /* Weights at their start: drawn, or read from the recipe's net.weights. */
 status trainer_new(struct device *d, const struct dataset *data, const struct run_settings *s, struct trainer **out);
 void trainer_free(struct trainer *t);
 
-struct taught { /* by one step */
-    double loss;
+/* From now on pictures are shown from `s`, which lies on the same device and must live as long as the trainer. */
+status trainer_take_stock(struct trainer *t, const struct stock *s);
+/* From now on no step waits for the device: what it taught is added up there, beginning with these sums. Again: begins
+ * anew. */
+status trainer_tally_begin(struct trainer *t, const struct tallied *from);
+/* Waits, and tells the sums. Had a step a loss that is not finite, ST_NUMERIC names the first such and a tensor. */
+status trainer_tally_read(struct trainer *t, struct tallied *out);
+
+struct taught {          /* by one step */
+    double loss;         /* 0, like `right`, when there is a tally */
     size_t right, asked; /* queries told right, and all */
 };
-/* `pictures` [support + queries, 3, side, side] as the lesson lists them; `step` counts from the start of the run. A loss
- * that is not finite is ST_NUMERIC, naming the step and the first tensor that is not. */
+/* `pictures` [support + queries, 3, side, side] as the lesson lists them, or NULL with a stock; `step` counts from the
+ * start of the run. A loss that is not finite is ST_NUMERIC, naming the step and the first tensor that is not. */
 status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
                     struct taught *out);
 /* ST_NUMERIC, naming it, when a parameter is not finite. */
@@ -49,9 +63,13 @@ bool trainer_validates(const struct run_settings *s, uint64_t epoch);
 struct pass {
     const struct lesson *lesson;
     uint64_t step;
-    const float *pictures;
+    const float *pictures;            /* on the host, or */
+    const struct picture_item *items; /* on the device: how the stock shows them */
 };
 var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts);
+/* train/showing.c: the pictures themselves, [count, 3, side, side]; and how a lesson's are shown from the stock. */
+var *trainer_pictures(struct trainer *t, const struct pass *p, size_t first, size_t count);
+status trainer_plan(struct trainer *t, const struct lesson *l, const struct picture_item **out);
 var *episodic_loss(struct trainer *t, const struct pass *p);
 var *pretrain_loss(struct trainer *t, const struct pass *p);
 #endif

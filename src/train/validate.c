@@ -69,6 +69,7 @@ status validate(const struct trainer *t, const struct validation_options *o, str
     struct watch w = {o, false};
     void *settings = NULL;
     const struct features_options encode = {.transform = &t->transform,
+                                            .stock = o->stock,
                                             .threads = o->threads,
                                             .skip_unreadable = true,
                                             .log = o->log,

@@ -7,6 +7,7 @@
 
 struct validation_options {
     const struct dataset *data;          /* the split; borrowed */
+    const struct stock *stock;           /* of the split on the device, or NULL; borrowed */
     const struct run_settings *settings; /* borrowed */
     pool *threads;                       /* the device's */
     const struct log_sink *log;

@@ -87,7 +87,7 @@ TEST(pretrain_makes_a_model)
 {
     REQUIRE(write_recipe("stage = pretrain\nbatch = 8\n"));
     struct ran r = program_run("", WORDS("pretrain", "tiny.txt", "--data", DATA, "--out", "run", "--set",
-                                         "head.name=frn", "--set", "train.epochs=1", "--quiet"));
+                                         "head.name=frn", "--set", "train.epochs=1", "--deterministic", "--quiet"));
     EXPECT_INT(r.status, 0);
     EXPECT(strstr(r.out, "1 epochs, 3 steps; best validation ") != NULL);
     ran_free(&r);

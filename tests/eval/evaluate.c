@@ -169,6 +169,29 @@ TEST(evaluate_does_not_depend_on_the_number_of_threads)
     free_all(one, 3);
 }
 
+/* A device whose memory is another's gives a round's scores together; here the CPU plays one. */
+TEST(evaluate_is_the_same_where_scores_are_fetched_by_the_round)
+{
+    enum { COUNT = 700 };
+    struct stand s;
+    struct outcome host[1], other[1];
+    REQUIRE(stand_open(&s, 2, 1, 0.7));
+    for (int shuffled = 0; shuffled < 2; shuffled++) {
+        s.o.shuffle_labels = shuffled;
+        s.w.dev->on_host = true;
+        EXPECT_OK(play(&s, 1, three, COUNT, host));
+        s.w.dev->on_host = false;
+        EXPECT_OK(play(&s, 1, three, COUNT, other));
+        EXPECT(!memcmp(host->accuracy, other->accuracy, COUNT * sizeof *host->accuracy));
+        EXPECT(host->loss == other->loss && host->mean.mean == other->mean.mean && other->seconds > 0);
+        EXPECT(!memcmp(host->right, other->right, RIG_CLASSES * sizeof *host->right));
+        EXPECT(!memcmp(host->asked, other->asked, RIG_CLASSES * sizeof *host->asked));
+        free_all(host, 1);
+        free_all(other, 1);
+    }
+    stand_close(&s);
+}
+
 TEST(evaluate_allocates_nothing_for_an_episode_after_the_first)
 {
     struct stand s;

@@ -2,6 +2,7 @@
 #include "eval/features.h"
 #include "data/dataset.h"
 #include "data/hash.h"
+#include "data/stock.h"
 #include "image/transform.h"
 #include "tests/data/sample.h"
 #include "tests/ops/world.h"
@@ -69,6 +70,30 @@ TEST(features_are_those_of_each_picture_alone_for_any_batch_and_threads)
     features_free(&one);
     all.device = b.w.dev;
     features_free(&all);
+    bench_close(&b);
+}
+
+TEST(features_from_a_stock_are_the_same_rows)
+{
+    struct bench b;
+    struct features decoded, shown;
+    struct stock *stock = NULL;
+    REQUIRE(bench_open(&b, 2, true));
+    b.o.skip_unreadable = true;
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &decoded) == OK);
+    const struct stock_options how = {.transform = &b.transform, .threads = b.w.threads};
+    EXPECT_OK(stock_new(b.set, b.w.dev, &how, &stock));
+    b.o.stock = stock;
+    for (size_t batch = 0; stock && batch < 4; batch++) {
+        b.o.batch = batch;
+        REQUIRE(features_encode(&b.m, b.set, &b.o, &shown) == OK);
+        EXPECT(shown.unreadable == 1 && shown.classes == 2 && shown.size[0] == 2 && shown.first[1] == 2);
+        EXPECT(tensor_same_shape(&shown.data, &decoded.data) &&
+               !memcmp(shown.data.data, decoded.data.data, tensor_bytes(&decoded.data)));
+        features_free(&shown);
+    }
+    features_free(&decoded);
+    stock_free(stock);
     bench_close(&b);
 }
 

@@ -65,6 +65,34 @@ TEST(params_zero_grad_clears_every_gradient_and_no_value)
     world_close(&w);
 }
 
+/* Gradients share blocks of memory: no two overlap, and none is forgotten. */
+TEST(params_zero_grad_reaches_every_block)
+{
+    enum { COUNT = 40, NUMBERS = 3001 };
+    struct world w;
+    struct param *e[COUNT] = {NULL};
+    char name[32];
+    float seen[NUMBERS];
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_TRAINING));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        REQUIRE(params_add(p, name, DT_F32, DIMS(NUMBERS), &e[i]) == OK);
+        for (int k = 0; k < NUMBERS; k++) seen[k] = (float)i;
+        EXPECT_OK(w.dev->upload(w.dev, e[i]->grad.data, seen, sizeof seen));
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < COUNT; i++) {
+            EXPECT_OK(w.dev->download(w.dev, seen, e[i]->grad.data, sizeof seen));
+            for (int k = 0; k < NUMBERS; k += 60) EXPECT(seen[k] == (float)(pass ? 0 : i));
+        }
+        EXPECT_OK(params_zero_grad(p));
+    }
+    params_free(p);
+    world_close(&w);
+}
+
 TEST(params_survive_every_failed_allocation)
 {
     struct world w;

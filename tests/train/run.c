@@ -35,6 +35,7 @@ static bool follow(void *context, const struct run_progress *p)
 struct sitting {
     const char *recipe, *name; /* added to the tiny one; of the folder */
     bool resume, force;
+    bool apart; /* as if the device's memory were not the host's */
     size_t threads;
     size_t fail_at;   /* the allocation that fails; 0: none */
     const char *root; /* where the run's folder lies; NULL: the test's */
@@ -73,6 +74,7 @@ static status sit(struct sitting s, struct run_result *out)
                                       .checkpoint_steps = 2,
                                       .progress = follow,
                                       .context = &s.plot};
+        w.dev->on_host = !s.apart;
         alloc_fail_at(s.fail_at);
         st = run_train(&o, out);
         alloc_fail_at(0);
@@ -158,6 +160,47 @@ TEST(a_run_of_every_kind_goes_on_where_it_was)
         REQUIRE(sit((struct sitting){.recipe = recipes[i], .name = "part", .resume = true}, &out) == OK);
         expect_same_run("part", "whole");
     }
+}
+
+/* The device shows the pictures and adds up what was learnt; nothing else changes, wherever a run is cut. */
+TEST(a_run_with_its_pictures_on_the_device_gives_the_same_numbers)
+{
+    static const char *const recipes[] = {"", "train.batch=2 train.optimiser=adam train.rate=0.001",
+                                          "data.transform=jitter net.bn-joint=yes",
+                                          "train.stage=pretrain head.name=linear train.batch=7 data.transform=pad "
+                                          "data.pad=8 data.side=20 validate.every=0 "
+                                          "validate.select=last"};
+    struct run_result host, part;
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        const bool again = i > 0;
+        const struct sitting device = {.recipe = recipes[i], .name = "device", .apart = true};
+        struct sitting cut = device, rest = device;
+        REQUIRE(sit((struct sitting){.recipe = recipes[i], .name = "host", .force = again}, &host) == OK);
+        cut.force = again;
+        cut.plot.steps = i + 1;
+        REQUIRE(sit(cut, &part) == OK);
+        EXPECT(part.stopped);
+        rest.resume = true;
+        REQUIRE(sit(rest, &part) == OK);
+        EXPECT(part.loss == host.loss && part.accuracy == host.accuracy && part.best == host.best);
+        expect_same_run("device", "host");
+    }
+}
+
+TEST(a_run_that_breaks_down_on_the_device_keeps_its_last_good_checkpoint)
+{
+    struct run_result out;
+    char kept[2][65];
+    const char *recipe = "train.rate=1000 train.momentum=1000 train.epochs=100 validate.every=0 validate.select=last";
+    struct sitting s = {.name = "run", .recipe = recipe, .apart = true};
+    for (int i = 0; i < 2; i++) { /* the second goes on from what the first left behind, and breaks down again */
+        EXPECT_STATUS(sit(s, &out), ST_NUMERIC);
+        EXPECT(strstr(error_text(), "training broke down in step ") && strstr(error_text(), "'layer"));
+        numbers("run", "last.ckpt", kept[i]);
+        s.resume = true;
+    }
+    EXPECT(kept[0][0]);
+    EXPECT_TEXT(kept[1], kept[0]);
 }
 
 TEST(a_run_can_be_given_more_epochs)
@@ -312,6 +355,7 @@ TEST(a_run_without_memory_says_so_and_leaks_nothing)
         const status st = sit((struct sitting){.name = "run",
                                                .recipe = "train.epochs=1 train.episodes=2 validate.episodes=2",
                                                .force = true,
+                                               .apart = n % 2,
                                                .fail_at = n},
                               &out);
         failed = alloc_did_fail();

@@ -104,6 +104,55 @@ TEST(training_that_breaks_down_names_the_step_and_the_tensor)
     lessons_close(&l);
 }
 
+/* The steps after it have been written down already; still the first is named, and read back only when asked. */
+TEST(training_with_a_tally_names_the_first_step_that_broke_down)
+{
+    struct lessons l, told;
+    struct taught now;
+    struct tallied sum = {0};
+    status st = OK;
+    int steps = 0;
+    const char *recipe = "train.rate=1000 train.momentum=1000 train.epochs=100";
+    REQUIRE(lessons_open(&told, 1, recipe));
+    for (; steps < 60 && st == OK; steps++) st = lessons_step(&told, &now);
+    lessons_close(&told);
+    REQUIRE(lessons_open(&l, 1, recipe));
+    EXPECT_OK(trainer_tally_begin(l.trainer, &sum));
+    for (int i = 0; i < steps - 1; i++) EXPECT_OK(lessons_step(&l, &now));
+    EXPECT_OK(trainer_tally_read(l.trainer, &sum));
+    EXPECT(sum.loss > 0 && sum.broke == 0);
+    for (int i = 0; i < 3; i++) EXPECT_OK(lessons_step(&l, &now));
+    EXPECT_STATUS(trainer_tally_read(l.trainer, &sum), ST_NUMERIC);
+    EXPECT_INT(sum.broke, (uint64_t)steps);
+    EXPECT(strstr(error_text(), "'layer") != NULL);
+    lessons_close(&l);
+}
+
+TEST(training_from_a_stock_allocates_nothing_after_the_first_steps)
+{
+    struct lessons l;
+    struct lesson lesson;
+    struct taught now;
+    struct stock *stock = NULL;
+    const struct tallied zero = {0};
+    struct tallied sum;
+    size_t before = 0;
+    REQUIRE(lessons_open(&l, 2, "train.episodes=20 data.transform=jitter"));
+    const struct stock_options o = {.transform = &l.trainer->transform, .random = true, .threads = l.w.threads};
+    EXPECT_OK(stock_new(l.data, l.w.dev, &o, &stock));
+    REQUIRE(stock && trainer_take_stock(l.trainer, stock) == OK && trainer_tally_begin(l.trainer, &zero) == OK);
+    for (uint64_t i = 0; i < 10; i++) {
+        if (i == 3) before = alloc_count();
+        EXPECT_OK(course_next(l.trainer->course, &lesson));
+        EXPECT_OK(trainer_step(l.trainer, &lesson, i, NULL, &now));
+    }
+    EXPECT_OK(trainer_tally_read(l.trainer, &sum));
+    EXPECT_INT(alloc_count(), before);
+    EXPECT(sum.loss > 0 && now.asked > 0 && now.loss == 0);
+    stock_free(stock);
+    lessons_close(&l);
+}
+
 TEST(validation_comes_every_so_often_and_at_the_end)
 {
     struct run_settings s;

@@ -1,4 +1,4 @@
-/* optimise.c - one step of SGD or Adam on one parameter: value and state change in place, element by element. */
+/* optimise.c - one step of SGD or Adam on each of many parameters: value and state change in place, element by element. */
 #include "cpu/prims/prim.h"
 #include <math.h>
 
@@ -51,10 +51,15 @@ static status sgd_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
-status R(prim_sgd_step)(struct device *d, const struct sgd_args *a, const tensor *grad, tensor *momentum, tensor *value)
+status R(prim_sgd_step)(struct device *d, const struct sgd_args *a, size_t count, const struct learned *of)
 {
-    struct sgd w = {a, reals(grad), momentum ? reals(momentum) : NULL, reals(value), tensor_count(value)};
-    return pool_run(cpu_of(d)->threads, pieces_of(w.count, GRAIN), sgd_piece, &w);
+    status st = OK;
+    for (size_t i = 0; i < count && st == OK; i++, of++) {
+        struct sgd w = {a, reals(of->grad), of->state[0] ? reals(of->state[0]) : NULL, reals(of->value),
+                        tensor_count(of->value)};
+        st = pool_run(cpu_of(d)->threads, pieces_of(w.count, GRAIN), sgd_piece, &w);
+    }
+    return st;
 }
 
 struct adam {
@@ -84,9 +89,13 @@ static status adam_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
-status R(prim_adam_step)(struct device *d, const struct adam_args *a, const tensor *grad, tensor *m, tensor *v,
-                         tensor *value)
+status R(prim_adam_step)(struct device *d, const struct adam_args *a, size_t count, const struct learned *of)
 {
-    struct adam w = {a, reals(grad), reals(m), reals(v), reals(value), tensor_count(value)};
-    return pool_run(cpu_of(d)->threads, pieces_of(w.count, GRAIN), adam_piece, &w);
+    status st = OK;
+    for (size_t i = 0; i < count && st == OK; i++, of++) {
+        struct adam w = {
+            a, reals(of->grad), reals(of->state[0]), reals(of->state[1]), reals(of->value), tensor_count(of->value)};
+        st = pool_run(cpu_of(d)->threads, pieces_of(w.count, GRAIN), adam_piece, &w);
+    }
+    return st;
 }
