@@ -180,6 +180,7 @@ static status play(const struct match *m, const struct plan *p, size_t episode, 
     const struct episode e = {.support = pick(t, m->f, p->support, p->way * p->shot),
                               .query = pick(t, m->f, p->queries, p->way * p->query),
                               .support_labels = op_labels(t, k->support, p->way * p->shot, p->way),
+                              .support_host = k->support,
                               .query_labels = op_labels(t, k->query, p->way * p->query, p->way),
                               .way = p->way};
     TRY(tape_status(t));

@@ -15,6 +15,7 @@ struct episode {
     var *query;                   /* [nq, C, rq] */
     const tensor *query_labels;   /* i32 [nq], or NULL: no loss */
     size_t way;
+    const int32_t *support_host; /* support_labels on the host; NULL: heads that need them read them back, and wait */
 };
 
 enum { HEAD_CENTRALITY = 1 }; /* wants beyond the scores */

@@ -28,14 +28,18 @@ static bool sort(const int32_t *labels, size_t ns, size_t way, const size_t *fir
 bool shots_sort(tape *t, const struct episode *e, struct shots *out)
 {
     status st = OK;
-    void *labels, *order, *first;
+    void *read, *order, *first;
+    const int32_t *labels = e->support_host;
     struct device *d = tape_device(t);
     if (!e->support || !e->support_labels) return false;
     const size_t ns = e->support->value.dim[0];
-    TRY(tape_host(t, ns * sizeof(int32_t), &labels));
     TRY(tape_host(t, ns * sizeof(int32_t), &order));
     TRY(tape_host(t, (e->way + 1) * sizeof(size_t), &first));
-    TRY(d->download(d, labels, e->support_labels->data, ns * sizeof(int32_t)));
+    if (!labels) {
+        TRY(tape_host(t, ns * sizeof(int32_t), &read));
+        TRY(d->download(d, read, e->support_labels->data, ns * sizeof(int32_t)));
+        labels = read;
+    }
     TRY(count(labels, ns, e->way, first));
     *out = (struct shots){.support = e->support, .first = first, .equal = true};
     for (size_t c = 0; c < e->way; c++) out->equal = out->equal && out->first[c + 1] - out->first[c] == out->first[1];

@@ -9,6 +9,7 @@ struct shots {
     bool equal;          /* all classes have the same number */
 };
 
-/* Reads the labels back from the device, which waits for it. False after a failure. */
+/* Reads the labels back from the device, which waits for it, unless the episode has them on the host. False after a
+ * failure. */
 bool shots_sort(tape *t, const struct episode *e, struct shots *out);
 #endif

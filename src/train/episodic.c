@@ -33,6 +33,7 @@ var *episodic_loss(struct trainer *t, const struct pass *p)
     for (size_t b = 0; b < l->episodes; b++) {
         const struct episode e = {.support = part(t->tape, support, b, l->episodes, ns),
                                   .support_labels = support_labels,
+                                  .support_host = t->support_labels,
                                   .query = part(t->tape, query, b, l->episodes, nq),
                                   .query_labels = op_labels(t->tape, l->labels + b * nq, nq, way),
                                   .way = way};

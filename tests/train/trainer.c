@@ -128,6 +128,53 @@ TEST(training_with_a_tally_names_the_first_step_that_broke_down)
     lessons_close(&l);
 }
 
+static size_t waits;
+static status (*real_download)(struct device *d, void *to_host, const void *from, size_t bytes);
+static status (*real_sync)(struct device *d);
+
+static status counted_download(struct device *d, void *to_host, const void *from, size_t bytes)
+{
+    waits++;
+    return real_download(d, to_host, from, bytes);
+}
+
+static status counted_sync(struct device *d)
+{
+    waits++;
+    return real_sync(d);
+}
+
+static void count_waits(const char *recipe)
+{
+    struct lessons l;
+    struct taught now;
+    const struct tallied zero = {0};
+    REQUIRE(lessons_open(&l, 1, recipe));
+    struct device *d = l.w.dev;
+    real_download = d->download;
+    real_sync = d->sync;
+    d->download = counted_download;
+    d->sync = counted_sync;
+    d->on_host = false;
+    EXPECT_OK(trainer_tally_begin(l.trainer, &zero));
+    waits = 0;
+    for (int i = 0; i < 4; i++) EXPECT_OK(lessons_step(&l, &now));
+    if (waits) test_failed(__FILE__, __LINE__, "%s: %zu waits in 4 steps", recipe, waits);
+    lessons_close(&l);
+}
+
+TEST(training_with_a_tally_waits_for_nothing_inside_a_step)
+{
+    static const char *const recipes[] = {"head.name=mcl",
+                                          "head.name=dn4",
+                                          "head.name=frn",
+                                          "head.name=proto",
+                                          "head.name=r2d2",
+                                          "train.optimiser=adam train.rate=0.001",
+                                          "train.stage=pretrain head.name=frn train.batch=7"};
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) count_waits(recipes[i]);
+}
+
 TEST(training_from_a_stock_allocates_nothing_after_the_first_steps)
 {
     struct lessons l;
