@@ -17,16 +17,16 @@
 enum { TILE = 32, TILE_CHANNELS = 2 * TILE, UNIT_THREADS = TILE * TILE };
 
 struct unit_maps {
-    const float *x;    /* [pictures, channels, r] */
-    float *dx;         /* as x, or NULL: no derivative wanted */
-    int pictures, r, tiles; /* tiles: of locations, a picture */
-    int low;           /* which of the three halves is the low part */
-    float *inverse;    /* [pictures * r] 1 / norm; 0 for vectors shorter than 1e-12, which count as zero */
-    __half *halves;    /* [pictures * r, 3, padded] */
-    __nv_bfloat16 *brains; /* high, high, low part; NULL: no derivative follows */
+    const float *x;               /* [pictures, channels, r] */
+    float *dx;                    /* as x, or NULL: no derivative wanted */
+    int pictures, r, tiles;       /* tiles: of locations, a picture */
+    int low;                      /* which of the three halves is the low part */
+    float *inverse;               /* [pictures * r] 1 / norm; 0 for vectors shorter than 1e-12, which count as zero */
+    __half *halves;               /* [pictures * r, 3, padded] */
+    __nv_bfloat16 *brains;        /* high, high, low part; NULL: no derivative follows */
     size_t brain_row, brain_part; /* numbers between rows and between parts */
-    int clear;         /* rows after the last that are cleared in each part of brains */
-    const float *d_unit; /* [pictures * r, padded] */
+    int clear;                    /* rows after the last that are cleared in each part of brains */
+    const float *d_unit;          /* [pictures * r, padded] */
 };
 struct units {
     struct unit_maps of[2];

@@ -11,10 +11,11 @@
 #include "cuda/walk_ways.cuh"
 #include <climits>
 
-#define MOST_ALPHA 0.9995    /* nearer to 1 the general way, which can tell closed sets apart */
-#define MOST_ITERATED 0.5    /* alpha^2 above this: factor instead */
-#define ITERATED_ERROR 5e-8  /* of the weights' fixed point, relative */
-enum { ALIGNED = 8, ENOUGH_COLUMNS = 26000, MOST_WAY = 1024, SMALL_SHARED = 1 << 10 };
+#define MOST_ALPHA 0.9995   /* nearer to 1 the general way, which can tell closed sets apart */
+#define MOST_ITERATED 0.5   /* alpha^2 above this: factor instead */
+#define ITERATED_ERROR 5e-8 /* of the weights' fixed point, relative */
+enum { ALIGNED = 8, MOST_WAY = 1024, SMALL_SHARED = 1 << 10 };
+enum { ENOUGH = 26000 }; /* elements of a matrix that keep a block busy */
 
 template <int POWER, bool DIRECT>
 __global__ void __launch_bounds__(WALK_THREADS, DIRECT ? 1 : 2) walk_f32_kernel(const struct walk_f32 k)
@@ -113,7 +114,7 @@ static bool share_out(const struct chip *chip, struct plan *p)
         k->step = k->width | 1;
         p->shared_bytes = desk_lay(*k, p->power != 0, NULL, &unused) * sizeof(float);
         const bool fits = p->shared_bytes + SMALL_SHARED <= (size_t)chip->shared_bytes;
-        const bool small = k->rq * k->width <= ENOUGH_COLUMNS || k->nq * k->peers >= 2 * chip->processors;
+        const bool small = (size_t)k->rq * (size_t)k->width <= ENOUGH || k->nq * k->peers >= 2 * chip->processors;
         if (fits && (small || k->peers * 2 > most)) return true;
     }
     return false;
@@ -197,23 +198,30 @@ static unsigned unit_blocks(const struct units *u)
     return (unsigned)(u->of[0].pictures * u->of[0].tiles + u->of[1].pictures * u->of[1].tiles);
 }
 
-/* c [m, n] = scale op(a) b or a b^T, row-major: halves in, singles out. */
+/* c [m, n] = scale a b, row-major: halves in, singles out. */
+struct half_factor {
+    const void *data;
+    size_t row; /* numbers between rows, as they lie */
+    bool transposed;
+};
 struct half_product {
     cudaDataType type;
-    bool ta, tb;
     size_t m, n, depth;
-    const void *a, *b;
-    size_t a_row, b_row;
+    struct half_factor a, b;
     float *c;
     size_t c_row;
     float scale;
 };
+
+/* cuBLAS thinks in columns: c^T = b^T a^T. */
 static cublasStatus_t multiply(struct gpu *g, const struct half_product *p)
 {
     const float zero = 0;
-    return cublasGemmEx(g->blas, p->tb ? CUBLAS_OP_T : CUBLAS_OP_N, p->ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)p->n,
-                        (int)p->m, (int)p->depth, &p->scale, p->b, p->type, (int)p->b_row, p->a, p->type, (int)p->a_row,
-                        &zero, p->c, CUDA_R_32F, (int)p->c_row, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    const cublasOperation_t ta = p->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            tb = p->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return cublasGemmEx(g->blas, tb, ta, (int)p->n, (int)p->m, (int)p->depth, &p->scale, p->b.data, p->type,
+                        (int)p->b.row, p->a.data, p->type, (int)p->a.row, &zero, p->c, CUDA_R_32F, (int)p->c_row,
+                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
 /* The handle keeps to plain arithmetic, which would leave the matrix units alone. */
@@ -221,8 +229,8 @@ static status half_product_run(struct gpu *g, const struct half_product *p)
 {
     cublasMath_t usual;
     BLAS_TRY(g, cublasGetMathMode(g->blas, &usual));
-    BLAS_TRY(g, cublasSetMathMode(g->blas, (cublasMath_t)(CUBLAS_DEFAULT_MATH |
-                                                          CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
+    BLAS_TRY(g, cublasSetMathMode(
+                    g->blas, (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
     const cublasStatus_t e = multiply(g, p);
     BLAS_TRY(g, cublasSetMathMode(g->blas, usual));
     return e == CUBLAS_STATUS_SUCCESS ? OK : gpu_blas_failed(g, e, "a product of halves");
@@ -231,15 +239,18 @@ static status half_product_run(struct gpu *g, const struct half_product *p)
 static status cosines(struct gpu *g, const struct plan *p)
 {
     const size_t deep = 3 * p->channels, row = (size_t)p->k.row;
-    const struct half_product product = {CUDA_R_16F, false, true, p->rows, row, deep, p->u.of[1].halves, p->u.of[0].halves,
-                                         deep, deep, p->phi, row, (float)(1 / (UNIT_SCALE * UNIT_SCALE))};
+    const struct half_factor query = {p->u.of[1].halves, deep, false}, support = {p->u.of[0].halves, deep, true};
+    const float scale = (float)(1 / (UNIT_SCALE * UNIT_SCALE));
+    const struct half_product product = {CUDA_R_16F, p->rows, row, deep, query, support, p->phi, row, scale};
     return half_product_run(g, &product);
 }
 
 typedef void walk_f32_entry(const struct walk_f32);
 template <bool DIRECT> static walk_f32_entry *entry_of(int power)
 {
-    return power == 2 ? walk_f32_kernel<2, DIRECT> : power == 4 ? walk_f32_kernel<4, DIRECT> : walk_f32_kernel<0, DIRECT>;
+    return power == 2   ? walk_f32_kernel<2, DIRECT>
+           : power == 4 ? walk_f32_kernel<4, DIRECT>
+                        : walk_f32_kernel<0, DIRECT>;
 }
 
 static status walk_queries(struct gpu *g, const struct plan *p)
@@ -279,13 +290,15 @@ static status features_back(struct gpu *g, const struct plan *p)
 {
     const size_t row = (size_t)p->k.row, across = p->channels;
     if (p->d_query_unit) {
-        const struct half_product d = {CUDA_R_16BF, false, false, p->rows, across, 3 * row, p->k.d_phi, p->u.of[0].brains,
-                                       3 * row, across, p->d_query_unit, across, 1};
+        const struct half_factor d_phi = {p->k.d_phi, 3 * row, false}, support = {p->u.of[0].brains, across, false};
+        const struct half_product d = {CUDA_R_16BF, p->rows,         across, 3 * row, d_phi,
+                                       support,     p->d_query_unit, across, 1};
         PASS(half_product_run(g, &d));
     }
     if (p->d_support_unit) {
-        const struct half_product d = {CUDA_R_16BF, true, false, row, across, 3 * p->rows, p->k.d_phi, p->u.of[1].brains,
-                                       row, across, p->d_support_unit, across, 1};
+        const struct half_factor d_phi = {p->k.d_phi, row, true}, query = {p->u.of[1].brains, across, false};
+        const struct half_product d = {CUDA_R_16BF,       row,    across, 3 * p->rows, d_phi, query,
+                                       p->d_support_unit, across, 1};
         PASS(half_product_run(g, &d));
     }
     units_back_kernel<<<unit_blocks(&p->u), UNIT_THREADS, 0, g->stream>>>(p->u);

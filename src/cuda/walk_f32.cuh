@@ -32,9 +32,9 @@ struct walk_f32 {
     bool walks_back, differentiates;
     float gamma, beta, alpha, a2, rest; /* a2 = alpha^2, rest = 1 - alpha^2 */
     struct sharpness to_support, to_query;
-    const float *phi;     /* [nq, rq, row] */
-    __nv_bfloat16 *d_phi; /* [nq, rq, 3, row]: high, low, high part */
-    double *losses;       /* [nq] */
+    const float *phi;                               /* [nq, rq, row] */
+    __nv_bfloat16 *d_phi;                           /* [nq, rq, 3, row]: high, low, high part */
+    double *losses;                                 /* [nq] */
     float *prob, *log_prob, *pi_support, *pi_query; /* the caller's arrays, each may be NULL */
     const int *labels;
     const float *d_prob, *d_log_prob, *d_pi_support, *d_pi_query;
@@ -42,14 +42,14 @@ struct walk_f32 {
 
 /* One block's share of a query, in shared memory. */
 struct desk {
-    float *a, *b;                                   /* [rq, step]; a NULL: a power of b */
-    float *n;                                       /* [rq + 1, n_step], direct only: walk_f32_solve.cuh */
-    float *pivot;                                   /* [rq] inverse pivots of n */
-    float *part;                                    /* [2, max(rq, way)] this block's sums, in turns */
-    float *scale_a, *first, *w, *x, *u, *y;         /* [rq] */
-    float *scale_b, *pi, *v, *t, *tq, *c;           /* [width] */
-    float *mass;                                    /* [way] */
-    float *group;                                   /* [WALK_THREADS] */
+    float *a, *b;                           /* [rq, step]; a NULL: a power of b */
+    float *n;                               /* [rq + 1, n_step], direct only: walk_f32_solve.cuh */
+    float *pivot;                           /* [rq] inverse pivots of n */
+    float *part;                            /* [2, max(rq, way)] this block's sums, in turns */
+    float *scale_a, *first, *w, *x, *u, *y; /* [rq] */
+    float *scale_b, *pi, *v, *t, *tq, *c;   /* [width] */
+    float *mass;                            /* [way] */
+    float *group;                           /* [WALK_THREADS] */
     int query, rank, start, columns; /* the first column and how many there are: fewer at the end, perhaps none */
     int turn;
 };

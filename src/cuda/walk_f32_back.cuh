@@ -62,13 +62,13 @@ static __device__ inline void write_parts(__nv_bfloat16 *to, int row, float d)
 }
 
 /* d phi, in three parts; columns beyond the last are 0. */
-template <int POWER>
-static __device__ void write_d_phi(const struct walk_f32 &k, const struct desk &s, const float *gq)
+template <int POWER> static __device__ void write_d_phi(const struct walk_f32 &k, const struct desk &s, const float *gq)
 {
     const matrix_a<POWER> a(s);
     const int end = s.start + k.width < k.row ? k.width : k.row - s.start;
     const float m = (float)k.m, rq = (float)k.rq;
-    const float z_rest = k.alpha * k.rest / (rq + k.alpha * m), z_query = k.alpha * (rq + k.alpha * m) / (m + k.alpha * rq);
+    const float z_rest = k.alpha * k.rest / (rq + k.alpha * m),
+                z_query = k.alpha * (rq + k.alpha * m) / (m + k.alpha * rq);
     for (int i = warp_of(); i < k.rq; i += WALK_WARPS) {
         const size_t line = (size_t)s.query * (size_t)k.rq + (size_t)i;
         __nv_bfloat16 *to = k.d_phi + line * 3 * (size_t)k.row + s.start;

@@ -112,8 +112,7 @@ static __device__ inline void substitute_transposed(const struct walk_f32 &k, co
     }
     for (int step = k.rq - 1; step > 0; step--) {
         const float known = y[step];
-        for (int i = lane_of(); i < step; i += LANES)
-            y[i] = fmaf(s.n[step * k.n_step + i] * s.pivot[i], known, y[i]);
+        for (int i = lane_of(); i < step; i += LANES) y[i] = fmaf(s.n[step * k.n_step + i] * s.pivot[i], known, y[i]);
         __syncwarp();
     }
 }
