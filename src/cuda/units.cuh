@@ -1,36 +1,29 @@
-/* units.cuh - feature maps as unit vectors in half precision, split so that three products of halves are one of singles.
+/* units.cuh - feature maps as unit vectors in halves (halves.cuh), and the way back from a derivative of unit vectors.
  *
- * A number x is high + low, both of 11 bits (or 8, in bfloat16): x y = low high' + high low' + high high', and what is left
- * out is 2^-22 (2^-16) of it. The three terms become one product by lying side by side: the rows of one factor are
- * (low, high, high), those of the other (high, low, high), and the product is three times as deep. Components are at most
- * 1, so fp16 has the range that they need: times UNIT_SCALE even the low parts of small ones are normal numbers.
- *
- * Maps [pictures, channels, r] come in and [pictures * r, ...] goes out: a block takes up to 32 locations of a picture and
- * turns tiles of 64 channels around in shared memory. */
+ * Maps [pictures, channels, r] come in and [pictures * r, ...] goes out: a block takes up to 32 locations of a picture
+ * and turns tiles of 64 channels around in shared memory. */
 #ifndef CUDA_UNITS_CUH
 #define CUDA_UNITS_CUH
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <math.h>
+#include "cuda/halves.cuh"
 
-#define UNIT_SCALE 64.0
 enum { TILE = 32, TILE_CHANNELS = 2 * TILE, UNIT_THREADS = TILE * TILE };
 
 struct unit_maps {
-    const float *x;               /* [pictures, channels, r] */
-    float *dx;                    /* as x, or NULL: no derivative wanted */
-    int pictures, r, tiles;       /* tiles: of locations, a picture */
-    int low;                      /* which of the three halves is the low part */
-    float *inverse;               /* [pictures * r] 1 / norm; 0 for vectors shorter than 1e-12, which count as zero */
-    __half *halves;               /* [pictures * r, 3, padded] */
-    __nv_bfloat16 *brains;        /* high, high, low part; NULL: no derivative follows */
-    size_t brain_row, brain_part; /* numbers between rows and between parts */
-    int clear;                    /* rows after the last that are cleared in each part of brains */
-    const float *d_unit;          /* [pictures * r, padded] */
+    const float *x;         /* [pictures, channels, r] */
+    float *dx;              /* as x, or NULL: no derivative wanted */
+    int pictures, r, tiles; /* tiles: of locations, a picture */
+    float *inverse;         /* [pictures * r] 1 / norm; 0 for vectors shorter than 1e-12, which count as zero */
+    __half *halves;         /* [pictures * r, 3, padded] */
+    int low;                /* which of the three is the low part */
+    __half *stacked;        /* [3, pictures * r + clear, padded]: low, high, high; NULL: not needed */
+    int clear;              /* lines at the end of each part that become 0 */
+    const float *d_unit;    /* [pictures * r, padded], times UNIT_SCALE and the scale of `largest` */
 };
 struct units {
     struct unit_maps of[2];
     int channels, padded; /* rounded up to 8 */
+    const float *largest; /* [count] what the derivative's scale is made from */
+    int count;
 };
 
 struct unit_place {
@@ -43,21 +36,22 @@ static __device__ inline struct unit_place unit_place_of(const struct units &u)
     return {map, at / tiles, at % tiles * TILE};
 }
 
+static __device__ inline size_t stacked_part(const struct units &u, const struct unit_maps &o)
+{
+    return ((size_t)o.pictures * (size_t)o.r + (size_t)o.clear) * (size_t)u.padded;
+}
+
 static __device__ inline void write_unit(const struct units &u, const struct unit_maps &o, size_t line, int c, float x,
                                          float y)
 {
-    const float sx = x * (float)UNIT_SCALE, sy = y * (float)UNIT_SCALE;
-    const __half2 high = __floats2half2_rn(sx, sy);
-    const __half2 low = __floats2half2_rn(sx - __low2float(high), sy - __high2float(high));
-    for (int part = 0; part < 3; part++)
+    __half2 high, low;
+    split_pair(x * UNIT_SCALE, y * UNIT_SCALE, &high, &low);
+    for (int part = 0; part < 3; part++) {
         *(__half2 *)(o.halves + (line * 3 + (size_t)part) * (size_t)u.padded + c) = part == o.low ? low : high;
-    if (!o.brains) return;
-    const __nv_bfloat162 top = __floats2bfloat162_rn(x, y);
-    const __nv_bfloat162 rest = __floats2bfloat162_rn(x - __low2float(top), y - __high2float(top));
-    __nv_bfloat16 *to = o.brains + line * o.brain_row + c;
-    *(__nv_bfloat162 *)to = top;
-    *(__nv_bfloat162 *)(to + o.brain_part) = top;
-    *(__nv_bfloat162 *)(to + 2 * o.brain_part) = rest;
+        if (o.stacked)
+            *(__half2 *)(o.stacked + (size_t)part * stacked_part(u, o) + line * (size_t)u.padded + c) = part ? high
+                                                                                                             : low;
+    }
 }
 
 /* The factor that makes each of this block's vectors a unit; thread (ty, tx) adds up every 32nd channel of location tx. */
@@ -85,11 +79,11 @@ static __device__ inline void unit_scales(const struct units &u, const struct un
     __syncthreads();
 }
 
-static __device__ inline void clear_rows(const struct units &u, const struct unit_maps &o)
+static __device__ inline void clear_lines(const struct units &u, const struct unit_maps &o)
 {
-    const size_t from = (size_t)o.pictures * (size_t)o.r, count = (size_t)o.clear * (size_t)u.padded;
+    const size_t from = (size_t)o.pictures * (size_t)o.r * (size_t)u.padded, count = (size_t)o.clear * (size_t)u.padded;
     for (size_t e = threadIdx.x; e < 3 * count; e += UNIT_THREADS)
-        o.brains[e / count * o.brain_part + from * o.brain_row + e % count] = __float2bfloat16_rn(0);
+        o.stacked[e / count * stacked_part(u, o) + from + e % count] = __float2half_rn(0);
 }
 
 __global__ void __launch_bounds__(UNIT_THREADS) units_kernel(const struct units u)
@@ -120,7 +114,7 @@ __global__ void __launch_bounds__(UNIT_THREADS) units_kernel(const struct units 
                        tile[2 * tx + 1][ty]);
         __syncthreads();
     }
-    if (o.brains && o.clear && p.picture == o.pictures - 1 && p.location == 0) clear_rows(u, o);
+    if (o.stacked && p.picture == o.pictures - 1 && p.location == 0) clear_lines(u, o);
 }
 
 /* dx = (d unit - unit (unit . d unit)) / norm, in two sweeps over the channels. */
@@ -131,6 +125,7 @@ __global__ void __launch_bounds__(UNIT_THREADS) units_back_kernel(const struct u
     const struct unit_maps &o = u.of[p.map];
     const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE;
     if (!o.dx) return; /* the whole block */
+    const float factor = 1 / scale_of(u.count, u.largest) / UNIT_SCALE;
     const bool live = p.location + tx < o.r, row_live = p.location + ty < o.r;
     const size_t map = (size_t)p.picture * (size_t)u.channels * (size_t)o.r + (size_t)(p.location + tx);
     const size_t line = (size_t)p.picture * (size_t)o.r + (size_t)p.location;
@@ -148,7 +143,7 @@ __global__ void __launch_bounds__(UNIT_THREADS) units_back_kernel(const struct u
                 const int c = c0 + ty + i * TILE;
                 if (!live || c >= u.channels) continue;
                 const size_t at = map + (size_t)c * (size_t)o.r;
-                const float unit = o.x[at] * inverse, g = tile[ty + i * TILE][tx];
+                const float unit = o.x[at] * inverse, g = tile[ty + i * TILE][tx] * factor;
                 if (sweep == 0) dot = fmaf(unit, g, dot);
                 else o.dx[at] = (g - unit * dot) * inverse;
             }

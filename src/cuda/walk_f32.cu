@@ -1,5 +1,5 @@
 /* walk_f32.cu - the mutual walk for an episode in single precision: unit vectors, their cosines by one product of halves,
- * one kernel for everything that happens between one query and the support, and two products back.
+ * one kernel for everything that happens between one query and the support, and two products of halves back.
  *
  * walk.cu is the general way: in double inside, for both types, every sharpness and every damping. This one takes what
  * training and evaluation ask for, and walk_f32_takes says when. */
@@ -46,8 +46,9 @@ struct plan {
     struct units u;
     int power; /* a = b^power; 0: both are kept */
     size_t shared_bytes;
-    size_t rows, channels; /* nq * rq; padded */
-    float *phi, *d_query_unit, *d_support_unit;
+    size_t rows, channels;                      /* nq * rq; padded */
+    float *phi, *d_query_unit, *d_support_unit; /* phi becomes d phi */
+    __half *d_phi;                              /* [rows, 3, row]: high, low, high */
 };
 
 static status look(struct gpu *g, struct chip *out)
@@ -149,9 +150,9 @@ static void lay(const struct walk_args *a, struct plan *p, struct cursor *c)
     support->inverse = cursor_take<float>(c, row);
     p->phi = cursor_take<float>(c, p->rows * row);
     k->losses = cursor_take<double>(c, (size_t)k->nq);
-    query->brains = a->d_proto ? cursor_take<__nv_bfloat16>(c, p->rows * 3 * across) : NULL;
-    support->brains = a->d_query ? cursor_take<__nv_bfloat16>(c, row * 3 * across) : NULL;
-    k->d_phi = back ? cursor_take<__nv_bfloat16>(c, p->rows * 3 * row) : NULL;
+    support->stacked = a->d_query ? cursor_take<__half>(c, 3 * row * across) : NULL;
+    k->largest = back ? cursor_take<float>(c, (size_t)(k->nq * k->peers)) : NULL;
+    p->d_phi = back ? cursor_take<__half>(c, p->rows * 3 * row) : NULL;
     p->d_query_unit = a->d_query ? cursor_take<float>(c, p->rows * across) : NULL;
     p->d_support_unit = a->d_proto ? cursor_take<float>(c, row * across) : NULL;
 }
@@ -164,7 +165,7 @@ static status reserve(struct gpu *g, const struct walk_args *a, struct plan *p)
     PASS(gpu_scratch(g, c.bytes, &memory));
     c = {(char *)memory, 0};
     lay(a, p, &c);
-    p->k.phi = p->phi;
+    p->k.phi = p->k.d_phi = p->phi;
     return OK;
 }
 
@@ -174,21 +175,19 @@ static void describe_units(const struct walk_args *a, struct plan *p)
     struct unit_maps *support = &p->u.of[0], *query = &p->u.of[1];
     p->u.channels = (int)a->query->dim[1];
     p->u.padded = (int)p->channels;
+    p->u.largest = k->largest;
+    p->u.count = k->nq * k->peers;
     support->x = reals<float>(a->proto);
     support->dx = reals<float>(a->d_proto);
     support->pictures = k->way;
     support->r = k->rs;
     support->low = 1; /* high low high, against low high high */
-    support->brain_row = p->channels;
-    support->brain_part = (size_t)k->row * p->channels;
     support->clear = k->row - k->m;
     support->d_unit = p->d_support_unit;
     query->x = reals<float>(a->query);
     query->dx = reals<float>(a->d_query);
     query->pictures = k->nq;
     query->r = k->rq;
-    query->brain_row = 3 * p->channels;
-    query->brain_part = p->channels;
     query->d_unit = p->d_query_unit;
     for (int i = 0; i < 2; i++) p->u.of[i].tiles = (int)size_div_up((size_t)p->u.of[i].r, TILE);
 }
@@ -205,7 +204,6 @@ struct half_factor {
     bool transposed;
 };
 struct half_product {
-    cudaDataType type;
     size_t m, n, depth;
     struct half_factor a, b;
     float *c;
@@ -219,8 +217,8 @@ static cublasStatus_t multiply(struct gpu *g, const struct half_product *p)
     const float zero = 0;
     const cublasOperation_t ta = p->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                             tb = p->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    return cublasGemmEx(g->blas, tb, ta, (int)p->n, (int)p->m, (int)p->depth, &p->scale, p->b.data, p->type,
-                        (int)p->b.row, p->a.data, p->type, (int)p->a.row, &zero, p->c, CUDA_R_32F, (int)p->c_row,
+    return cublasGemmEx(g->blas, tb, ta, (int)p->n, (int)p->m, (int)p->depth, &p->scale, p->b.data, CUDA_R_16F,
+                        (int)p->b.row, p->a.data, CUDA_R_16F, (int)p->a.row, &zero, p->c, CUDA_R_32F, (int)p->c_row,
                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
@@ -241,7 +239,7 @@ static status cosines(struct gpu *g, const struct plan *p)
     const size_t deep = 3 * p->channels, row = (size_t)p->k.row;
     const struct half_factor query = {p->u.of[1].halves, deep, false}, support = {p->u.of[0].halves, deep, true};
     const float scale = (float)(1 / (UNIT_SCALE * UNIT_SCALE));
-    const struct half_product product = {CUDA_R_16F, p->rows, row, deep, query, support, p->phi, row, scale};
+    const struct half_product product = {p->rows, row, deep, query, support, p->phi, row, scale};
     return half_product_run(g, &product);
 }
 
@@ -284,21 +282,28 @@ static status mean_loss(struct gpu *g, const struct plan *p, float *loss)
     });
 }
 
-/* d phi [rows, 3 row] is (high, low, high), so it meets (high, high, low): along its columns with the support stacked that
- * way, and seen as [3 rows, row] along its rows with the query. */
+static status split_d_phi(struct gpu *g, const struct plan *p)
+{
+    const struct split s = {p->rows, p->k.row, p->k.m, p->k.d_phi, p->d_phi, p->k.largest, p->u.count};
+    const size_t blocks = size_div_up(p->rows * (size_t)p->k.row / 2, 4 * SPLIT_THREADS); /* 4 pairs a thread */
+    split_kernel<<<(unsigned)size_min(blocks, MOST_BLOCKS), SPLIT_THREADS, 0, g->stream>>>(s);
+    return LAUNCHED(g, "a derivative as halves");
+}
+
+/* d phi [rows, 3 row] is (high, low, high), so it meets (low, high, high): along its columns with the support stacked that
+ * way, and seen as [3 rows, row] along its rows with the query as it lies. */
 static status features_back(struct gpu *g, const struct plan *p)
 {
     const size_t row = (size_t)p->k.row, across = p->channels;
+    PASS(split_d_phi(g, p));
     if (p->d_query_unit) {
-        const struct half_factor d_phi = {p->k.d_phi, 3 * row, false}, support = {p->u.of[0].brains, across, false};
-        const struct half_product d = {CUDA_R_16BF, p->rows,         across, 3 * row, d_phi,
-                                       support,     p->d_query_unit, across, 1};
+        const struct half_factor d_phi = {p->d_phi, 3 * row, false}, support = {p->u.of[0].stacked, across, false};
+        const struct half_product d = {p->rows, across, 3 * row, d_phi, support, p->d_query_unit, across, 1};
         PASS(half_product_run(g, &d));
     }
     if (p->d_support_unit) {
-        const struct half_factor d_phi = {p->k.d_phi, row, true}, query = {p->u.of[1].brains, across, false};
-        const struct half_product d = {CUDA_R_16BF,       row,    across, 3 * p->rows, d_phi, query,
-                                       p->d_support_unit, across, 1};
+        const struct half_factor d_phi = {p->d_phi, row, true}, query = {p->u.of[1].halves, across, false};
+        const struct half_product d = {row, across, 3 * p->rows, d_phi, query, p->d_support_unit, across, 1};
         PASS(half_product_run(g, &d));
     }
     units_back_kernel<<<unit_blocks(&p->u), UNIT_THREADS, 0, g->stream>>>(p->u);

@@ -10,7 +10,6 @@
 #ifndef CUDA_WALK_F32_CUH
 #define CUDA_WALK_F32_CUH
 #include "cuda/peers.cuh"
-#include <cuda_bf16.h>
 #include <math.h>
 
 enum { WALK_THREADS = 512, LANES = 32, WALK_WARPS = WALK_THREADS / LANES, MOST_PEERS = 8, MOST_ROWS = 160 };
@@ -33,7 +32,8 @@ struct walk_f32 {
     float gamma, beta, alpha, a2, rest; /* a2 = alpha^2, rest = 1 - alpha^2 */
     struct sharpness to_support, to_query;
     const float *phi;                               /* [nq, rq, row] */
-    __nv_bfloat16 *d_phi;                           /* [nq, rq, 3, row]: high, low, high part */
+    float *d_phi;                                   /* as phi, and may be the same memory */
+    float *largest;                                 /* [nq, peers] the largest of each block's d phi */
     double *losses;                                 /* [nq] */
     float *prob, *log_prob, *pi_support, *pi_query; /* the caller's arrays, each may be NULL */
     const int *labels;

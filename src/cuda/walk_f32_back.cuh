@@ -53,39 +53,40 @@ static __device__ inline void cotangent_of_label(const struct walk_f32 &k, struc
     __syncthreads();
 }
 
-static __device__ inline void write_parts(__nv_bfloat16 *to, int row, float d)
+/* largest[block] from what each thread has seen. */
+static __device__ inline void write_largest(const struct walk_f32 &k, const struct desk &s, float most)
 {
-    const __nv_bfloat16 high = __float2bfloat16_rn(d);
-    to[0] = high;
-    to[row] = __float2bfloat16_rn(d - __bfloat162float(high));
-    to[2 * row] = high;
+    for (int half = LANES / 2; half; half /= 2) most = fmaxf(most, __shfl_xor_sync(ALL_LANES, most, half));
+    if (lane_of() == 0) s.group[warp_of()] = most;
+    __syncthreads();
+    for (int i = 0; i < WALK_WARPS; i++) most = fmaxf(most, s.group[i]);
+    if (threadIdx.x == 0) k.largest[s.query * k.peers + s.rank] = most;
 }
 
-/* d phi, in three parts; columns beyond the last are 0. */
+/* The part of d phi that comes through B, at row i and column j. */
+static __device__ inline float through_b(const struct walk_f32 &k, const struct desk &s, const float *gq, int i, int j)
+{
+    const float m = (float)k.m, rq = (float)k.rq, a = k.alpha;
+    float sum = fmaf(k.a2, s.pi[j], a * k.rest / (rq + a * m)) * (s.y[i] - s.t[j]);
+    if (gq) sum += (k.rest + a * (rq + a * m) * s.pi[j]) / (m + a * rq) * (gq[i] - s.tq[j]);
+    return k.beta * s.b[i * k.step + j] * s.scale_b[j] * sum;
+}
+
 template <int POWER> static __device__ void write_d_phi(const struct walk_f32 &k, const struct desk &s, const float *gq)
 {
     const matrix_a<POWER> a(s);
-    const int end = s.start + k.width < k.row ? k.width : k.row - s.start;
-    const float m = (float)k.m, rq = (float)k.rq;
-    const float z_rest = k.alpha * k.rest / (rq + k.alpha * m),
-                z_query = k.alpha * (rq + k.alpha * m) / (m + k.alpha * rq);
+    float most = 0;
     for (int i = warp_of(); i < k.rq; i += WALK_WARPS) {
-        const size_t line = (size_t)s.query * (size_t)k.rq + (size_t)i;
-        __nv_bfloat16 *to = k.d_phi + line * 3 * (size_t)k.row + s.start;
-        const float there = k.gamma * s.w[i] * s.scale_a[i], y = s.y[i];
-        for (int j = lane_of(); j < end; j += LANES) {
-            float d = 0;
-            if (j < s.columns) {
-                d = there * a(i * k.step + j) * (s.v[j] - y);
-                if (k.walks_back) {
-                    float sum = fmaf(k.a2, s.pi[j], z_rest) * (y - s.t[j]);
-                    if (gq) sum += (k.rest / (m + k.alpha * rq) + z_query * s.pi[j]) * (gq[i] - s.tq[j]);
-                    d = fmaf(k.beta * s.b[i * k.step + j] * s.scale_b[j], sum, d);
-                }
-            }
-            write_parts(to + j, k.row, d);
+        float *to = k.d_phi + ((size_t)s.query * (size_t)k.rq + (size_t)i) * (size_t)k.row + s.start;
+        const float there = k.gamma * s.w[i] * s.scale_a[i];
+        for (int j = lane_of(); j < s.columns; j += LANES) {
+            float d = there * a(i * k.step + j) * (s.v[j] - s.y[i]);
+            if (k.walks_back) d += through_b(k, s, gq, i, j);
+            to[j] = d;
+            most = fmaxf(most, fabsf(d));
         }
     }
+    write_largest(k, s, most);
 }
 
 template <int POWER, bool DIRECT> static __device__ void backward(const struct walk_f32 &k, struct desk &s)
