@@ -15,7 +15,7 @@
 #define MOST_ITERATED 0.5   /* alpha^2 above this: factor instead */
 #define ITERATED_ERROR 5e-8 /* of the weights' fixed point, relative */
 enum { ALIGNED = 8, MOST_WAY = 1024, SMALL_SHARED = 1 << 10 };
-enum { ENOUGH = 26000 }; /* elements of a matrix that keep a block busy */
+enum { ENOUGH = 27000 }; /* elements of a matrix that keep a block busy */
 
 template <int POWER, bool DIRECT>
 __global__ void __launch_bounds__(WALK_THREADS, DIRECT ? 1 : 2) walk_f32_kernel(const struct walk_f32 k)
@@ -103,6 +103,15 @@ static void describe(const struct walk_args *a, struct plan *p)
     k->n_step = (k->rq + 1) | 1;
 }
 
+/* Whether a block has little enough to do. Factoring is the first peer's work alone: the others would wait for it the longer
+ * the more they are. */
+static bool is_small(const struct chip *chip, const struct walk_f32 *k)
+{
+    const size_t elements = (size_t)k->rq * (size_t)k->width;
+    if (k->nq * k->peers >= 2 * chip->processors) return true;
+    return k->direct ? elements <= ENOUGH / 2 || k->peers >= MOST_PEERS / 2 : elements <= ENOUGH;
+}
+
 /* How many blocks share a query: as few as its matrices fit into; more, while blocks are fewer than the chip could use and
  * each would still have enough to do. False when even the largest cluster is too small. */
 static bool share_out(const struct chip *chip, struct plan *p)
@@ -111,12 +120,11 @@ static bool share_out(const struct chip *chip, struct plan *p)
     const int most = chip->has_clusters ? MOST_PEERS : 1;
     for (k->peers = 1; k->peers <= most; k->peers *= 2) {
         struct desk unused;
-        k->width = (int)size_round_up(size_div_up((size_t)k->row, (size_t)k->peers), ALIGNED);
+        k->width = (int)size_div_up((size_t)k->row, (size_t)k->peers);
         k->step = k->width | 1;
         p->shared_bytes = desk_lay(*k, p->power != 0, NULL, &unused) * sizeof(float);
         const bool fits = p->shared_bytes + SMALL_SHARED <= (size_t)chip->shared_bytes;
-        const bool small = (size_t)k->rq * (size_t)k->width <= ENOUGH || k->nq * k->peers >= 2 * chip->processors;
-        if (fits && (small || k->peers * 2 > most)) return true;
+        if (fits && (is_small(chip, k) || k->peers * 2 > most)) return true;
     }
     return false;
 }

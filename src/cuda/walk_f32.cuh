@@ -69,9 +69,11 @@ static __host__ __device__ inline size_t desk_lay(const struct walk_f32 &k, bool
     s->a = powers ? NULL : take(matrix);
     s->b = powers || k.walks_back ? take(matrix) : NULL;
     s->n = k.direct ? take((rq + 1) * (size_t)k.n_step) : NULL;
-    float **const of_rows[] = {&s->pivot, &s->scale_a, &s->first, &s->w, &s->x, &s->u, &s->y};
+    s->pivot = k.direct ? take(rq) : NULL;
+    s->tq = k.d_pi_query ? take(width) : NULL;
+    float **const of_rows[] = {&s->scale_a, &s->first, &s->w, &s->x, &s->u, &s->y};
     for (float **p : of_rows) *p = take(rq);
-    float **const of_columns[] = {&s->scale_b, &s->pi, &s->v, &s->t, &s->tq, &s->c};
+    float **const of_columns[] = {&s->scale_b, &s->pi, &s->v, &s->t, &s->c};
     for (float **p : of_columns) *p = take(width);
     s->part = take(2 * (size_t)walk_part(k));
     s->mass = take((size_t)k.way);
