@@ -18,7 +18,7 @@ enum { ALIGNED = 8, MOST_WAY = 1024, SMALL_SHARED = 1 << 10 };
 enum { ENOUGH = 27000 }; /* elements of a matrix that keep a block busy */
 
 template <int POWER, bool DIRECT>
-__global__ void __launch_bounds__(WALK_THREADS, DIRECT ? 1 : 2) walk_f32_kernel(const struct walk_f32 k)
+__global__ void __launch_bounds__(WALK_THREADS, 2) walk_f32_kernel(const struct walk_f32 k)
 {
     extern __shared__ float memory[];
     struct desk s;

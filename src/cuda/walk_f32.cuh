@@ -132,11 +132,10 @@ template <typename F> static __device__ void gather(const struct walk_f32 &k, st
     __syncthreads();
 }
 
-/* part[i] = sum over this block's columns of m[i, j] x[j]; a warp takes 4 rows at a time. Gather comes next. */
-template <typename M>
-static __device__ void rows_times(const struct walk_f32 &k, const struct desk &s, M m, const float *x)
+/* part[i] = sum over this block's columns of m[i, j] x[j]; a warp takes ROWS rows at a time. */
+template <int ROWS, typename M>
+static __device__ void rows_times_by(const struct walk_f32 &k, const struct desk &s, M m, const float *x)
 {
-    enum { ROWS = 4 };
     float *part = part_of(k, s);
     for (int i = warp_of() * ROWS; i < k.rq; i += WALK_WARPS * ROWS) {
         float sum[ROWS] = {};
@@ -152,6 +151,14 @@ static __device__ void rows_times(const struct walk_f32 &k, const struct desk &s
         for (int r = 0; r < ROWS; r++)
             if (lane_of() == 0 && i + r < k.rq) part[i + r] = sum[r];
     }
+}
+
+/* The same with all warps at work where rows are few. Gather comes next. */
+template <typename M>
+static __device__ void rows_times(const struct walk_f32 &k, const struct desk &s, M m, const float *x)
+{
+    if (k.rq <= 2 * WALK_WARPS) rows_times_by<2>(k, s, m, x);
+    else rows_times_by<4>(k, s, m, x);
 }
 
 /* The sum over rows [from, to) of m[i, j] x[i], in two chains. */

@@ -63,7 +63,8 @@ static __device__ inline void two_steps_gather(const struct walk_f32 &k, const s
     }
 }
 
-static __device__ inline void eliminate(const struct walk_f32 &k, const struct desk &s)
+/* The last row and the last column of n; and the first pivot, as sums of the warps in below[WALK_WARPS]. */
+static __device__ inline void eliminate_from(const struct walk_f32 &k, const struct desk &s, float *below)
 {
     const int n = k.rq;
     for (int i = (int)threadIdx.x; i < n; i += WALK_THREADS) {
@@ -72,16 +73,36 @@ static __device__ inline void eliminate(const struct walk_f32 &k, const struct d
     }
     if (threadIdx.x == 0) s.n[n * k.n_step + n] = 0;
     __syncthreads();
+    if (lane_of() == 0) {
+        float sum = 0;
+        for (int i = 1 + warp_of(); i <= n; i += WALK_WARPS) sum += s.n[i * k.n_step];
+        below[warp_of()] = sum;
+    }
+    __syncthreads();
+}
+
+/* A step makes row and column `step` final and, on the way, adds up what lies below the next pivot: a warp its rows' share,
+ * by its first lane, which has that column. Sums are kept for two steps in turns. */
+static __device__ inline void eliminate(const struct walk_f32 &k, const struct desk &s)
+{
+    const int n = k.rq;
+    eliminate_from(k, s, s.group);
     for (int step = 0; step < n; step++) {
-        float below = 0;
-        for (int i = step + 1 + lane_of(); i <= n; i += LANES) below += s.n[i * k.n_step + step];
-        const float inverse = 1 / lanes_sum(below); /* every warp finds the same */
+        const float *below = s.group + (step & 1) * WALK_WARPS;
+        float *next = s.group + (~step & 1) * WALK_WARPS, pivot = 0, sum = 0;
+#pragma unroll
+        for (int i = 0; i < WALK_WARPS; i++) pivot += below[i];
+        const float inverse = 1 / pivot, *top = s.n + step * k.n_step;
         if (threadIdx.x == 0) s.pivot[step] = inverse;
         for (int i = step + 1 + warp_of(); i <= n; i += WALK_WARPS) {
-            const float factor = s.n[i * k.n_step + step] * inverse;
-            for (int j = step + 1 + lane_of(); j <= n; j += LANES)
-                s.n[i * k.n_step + j] = fmaf(factor, s.n[step * k.n_step + j], s.n[i * k.n_step + j]);
+            float *row = s.n + i * k.n_step;
+            const float factor = row[step] * inverse;
+            for (int j = step + 1 + lane_of(); j <= n; j += LANES) {
+                row[j] = fmaf(factor, top[j], row[j]);
+                if (j == step + 1 && i > step + 1) sum += row[j];
+            }
         }
+        if (lane_of() == 0) next[warp_of()] = sum;
         __syncthreads();
     }
 }
