@@ -163,6 +163,15 @@ CENTRA_API centra_status centra_head_score(centra_head *head, const centra_episo
 /* Device bytes held for such calls. */
 CENTRA_API size_t centra_session_bytes(const centra_session *session);
 
+/* For benchmarks: an episode whose features stay on the device, scored again and again; with `gradients` also its loss and
+ * the gradients of its features. The episode's arrays are copied. A pass scores so many times and then waits for the
+ * device once. The head scores nothing else meanwhile. Free before the head. */
+typedef struct centra_head_drill centra_head_drill;
+CENTRA_API centra_status centra_head_drill_new(centra_head *head, const centra_episode *episode, int gradients,
+                                               centra_head_drill **out);
+CENTRA_API centra_status centra_head_drill_pass(centra_head_drill *drill, size_t episodes);
+CENTRA_API void centra_head_drill_free(centra_head_drill *drill);
+
 /* Pictures */
 
 typedef struct centra_picture {

@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include <string.h>
 
+enum { RESIDENT = 50 };
+
 struct scored {
     centra_head *head;
     const struct bench_episode *e;
@@ -17,6 +19,25 @@ static status score_once(void *of)
 {
     const struct scored *s = of;
     return library(centra_head_score(s->head, &s->e->episode, &s->e->result));
+}
+
+struct drilled {
+    centra_head_drill *drill;
+    size_t episodes;
+};
+
+static status drill_once(void *of)
+{
+    const struct drilled *d = of;
+    return library(centra_head_drill_pass(d->drill, d->episodes));
+}
+
+/* How many episodes in a row a run has whose features stay on the device; 0: they come from our memory, one by one. */
+static size_t resident_of(const struct call *c)
+{
+    const struct bench *b = c->settings;
+    const bool elsewhere = c->common.device && strcmp(c->common.device, "cpu");
+    return b->resident >= 0 ? (size_t)b->resident : elsewhere ? RESIDENT : 0;
 }
 
 /* Of the similarities of all query with all support locations, without anything else; the backward pass has two such
@@ -43,6 +64,7 @@ static void add_json(text *to, const struct call *c, const struct bench_episode 
                   {"width", (int64_t)e->width},
                   {"kinds", b->kinds},
                   {"repeats", b->repeats},
+                  {"resident", (int64_t)resident_of(c)},
                   {"threads", (int64_t)centra_session_threads(session)}};
     struct json_writer w;
     json_begin(&w, to, false);
@@ -101,16 +123,22 @@ static status heads_run(const struct call *c)
     struct bench_episode e = {0};
     centra_session *session = NULL;
     centra_head *head = NULL;
+    struct drilled d = {NULL, resident_of(c)};
     status st = OK;
     TRY(session_open(c, &session));
     TRY(head_open(c, session, b->head, &head));
     TRY(bench_episode_make(b, (uint64_t)c->common.seed, &e));
     struct scored s = {head, &e};
-    const struct bench_job j = {score_once, &s};
+    struct bench_job j = {score_once, &s, 1};
+    if (d.episodes) {
+        TRY(library(centra_head_drill_new(head, &e.episode, b->gradients, &d.drill)));
+        j = (struct bench_job){drill_once, &d, d.episodes};
+    }
     TRY(bench_warm(&j, b->warmup));
     TRY(b->wait ? bench_answer_lines(&j) : time_and_report(c, &j, &e, session));
 done:
     bench_episode_free(&e);
+    centra_head_drill_free(d.drill);
     centra_head_free(head);
     centra_session_close(session);
     return st;
@@ -135,6 +163,10 @@ static const struct option bench_options[] = {
     OPT_INT(struct bench, repeats, "repeats", 20, 1, 1000000, "timed runs"),
     OPT_INT(struct bench, warmup, "warmup", 3, 0, 1000000, "runs before them that are not timed"),
     OPT_FLAG(struct bench, gradients, "gradients", "time loss and gradients too"),
+    OPT_INT(
+        struct bench, resident, "resident", -1, -1, 100000,
+        "episodes in a row in a timed run, features staying on the device; 0: one, from and to our memory; -1: 50 on "
+        "a GPU, else 0"),
     OPT_TEXT(struct bench, backbone, "backbone", "conv4", "NAME", "the network; centra list backbones shows them"),
     OPT_INT(struct bench, batch, "batch", 80, 1, 100000, "pictures of a pass through the network"),
     OPT_INT(struct bench, side, "side", 84, 1, 10000, "height and width of the pictures"),
@@ -152,11 +184,14 @@ static const char *const bench_details[] = {
     "belong to "
     "it; "
     "--precision, --repeats, --warmup and --wait to both, the rest to bench heads.",
+    "With --resident N a run scores the episode N times on features that are on the device already, waits for the "
+    "device once, and its time is divided by N: what a training step pays for the head. Scores and gradients are not "
+    "fetched.",
     "With --wait the program makes its features and its warm-up runs, then reads standard input: for each line it does "
     "as many timed runs as the line says, or one, and answers with the line {\"ms\":[1.234567,...]}. It ends with its "
     "input. A script can thus time two programs in turns, each in one process.",
     "With --json one object is written: head, options, way, shot, queries, channels, height, width, kinds, repeats, "
-    "threads, "
+    "resident, threads, "
     "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop; or backbone, options, batch, side, passes, "
     "mode, "
     "repeats, threads, "

@@ -90,7 +90,7 @@ status bench_backbones(const struct call *c)
                                (centra_precision)b->precision, (uint64_t)c->common.seed, &net)));
     TRY(library(centra_net_drill_new(net, (size_t)b->batch, (size_t)b->side, (size_t)b->side, b->mode == BENCH_TRAIN,
                                      &drill.drill)));
-    const struct bench_job j = {run_once, &drill};
+    const struct bench_job j = {.once = run_once, .of = &drill, .parts = 1};
     TRY(bench_warm(&j, b->warmup));
     TRY(b->wait ? bench_answer_lines(&j) : time_and_report(c, &j, session));
 done:

@@ -33,6 +33,20 @@ TEST(bench_json_has_every_field)
     ran_free(&r);
 }
 
+TEST(bench_heads_says_how_many_episodes_stay_on_the_device)
+{
+    struct ran r = program_run("", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--way", "2", "--queries",
+                                         "1", "--repeats", "2", "--resident", "3", "--gradients", "--json"));
+    arena *memory = arena_new(4096);
+    const struct json *object = NULL;
+    REQUIRE(memory);
+    EXPECT_INT(r.status, 0);
+    EXPECT_OK(json_parse("bench", r.out, strlen(r.out), memory, &object));
+    EXPECT_NEAR(real(object, "resident"), 3, 0);
+    arena_free(memory);
+    ran_free(&r);
+}
+
 TEST(bench_backbones_json_has_every_field)
 {
     static const char *const fields[] = {"backbone",  "options", "batch",     "side",   "repeats", "threads", "mode",
