@@ -171,7 +171,7 @@ static const struct option bench_options[] = {
     OPT_INT(struct bench, batch, "batch", 80, 1, 100000, "pictures of a pass through the network"),
     OPT_INT(struct bench, side, "side", 84, 1, 10000, "height and width of the pictures"),
     OPT_INT(struct bench, passes, "passes", 1, 1, 100000,
-            "passes through the network in a row in one timed run, so that a GPU never waits"),
+            "passes through the network in a row in one run, whose time is divided by them: a GPU never waits"),
     OPT_NAME(struct bench, mode, "mode", BENCH_INFER, mode_names,
              "pass through the network: train is forward, backward and a step of SGD"),
     OPT_FLAG(struct bench, wait, "wait", "time runs as lines on standard input ask for them"),

@@ -16,7 +16,7 @@ static status run_once(void *of)
 
 static double pictures_per_second(const struct bench *b, const struct bench_times *t)
 {
-    return (double)(b->batch * b->passes) / bench_quantile(t, 0.5) * 1e3;
+    return (double)b->batch / bench_quantile(t, 0.5) * 1e3;
 }
 
 static void add_json(text *to, const struct call *c, const centra_session *session, const struct bench_times *times)
@@ -90,7 +90,7 @@ status bench_backbones(const struct call *c)
                                (centra_precision)b->precision, (uint64_t)c->common.seed, &net)));
     TRY(library(centra_net_drill_new(net, (size_t)b->batch, (size_t)b->side, (size_t)b->side, b->mode == BENCH_TRAIN,
                                      &drill.drill)));
-    const struct bench_job j = {.once = run_once, .of = &drill, .parts = 1};
+    const struct bench_job j = {.once = run_once, .of = &drill, .parts = drill.passes};
     TRY(bench_warm(&j, b->warmup));
     TRY(b->wait ? bench_answer_lines(&j) : time_and_report(c, &j, session));
 done:
