@@ -14,10 +14,19 @@ enum { BATCH_PIXELS = 32 * 84 * 84 }; /* of a batch, unless one picture has more
 struct batch {
     const struct dataset *set;
     const struct features_options *o;
+    const struct extractor *extractor;
     size_t first, most, each; /* its first picture; room for pictures; numbers of one */
-    float *pixels;            /* owned, [most, 3, side, side] */
+    float *pixels;            /* owned, [most, cells, 3, side, side] */
     struct error *errors;     /* owned, [most]; st OK: was read */
 };
+
+/* A picture as the network sees it: whole, or all its cells. */
+static status transform(const struct batch *b, const struct picture *p, float *out)
+{
+    const struct extractor *e = b->extractor;
+    return e->kind == EXTRACT_GRID ? transform_cells(b->o->transform, p, e->count, e->sizes, NULL, out)
+                                   : transform_apply(b->o->transform, p, NULL, out);
+}
 
 static status load(const struct batch *b, size_t i)
 {
@@ -31,7 +40,7 @@ static status load(const struct batch *b, size_t i)
         h->height = (uint32_t)p.height;
         picture_hash(&p, h->hex);
     }
-    st = transform_apply(b->o->transform, &p, NULL, b->pixels + i * b->each);
+    st = transform(b, &p, b->pixels + i * b->each);
     if (st != OK) {
         struct error cause;
         error_take(st, &cause);
@@ -91,10 +100,10 @@ static status encode(const struct model *m, tape *t, const struct batch *b, size
 {
     status st = OK;
     struct net_pass pass = {.mode = NET_EVAL};
-    const size_t side = b->o->transform->side;
+    const size_t side = b->o->transform->side, inputs = count * extractor_cells(&m->extractor);
     tape_reset(t, TAPE_INFERENCE);
-    var *x = tape_upload(t, DT_F32, 4, (size_t[]){count, 3, side, side}, b->pixels);
-    const var *y = m->net->forward(t, m->net_settings, m->params, &pass, x);
+    var *x = tape_upload(t, DT_F32, 4, (size_t[]){inputs, 3, side, side}, b->pixels);
+    const var *y = extract(t, &m->extractor, m->net->forward(t, m->net_settings, m->params, &pass, x));
     TRY(tape_status(t));
     if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set)));
     const size_t bytes = tensor_bytes(&y->value);
@@ -108,7 +117,8 @@ static status batch_open(struct batch *b)
 {
     const size_t side = b->o->transform->side;
     size_t pixels, bytes = 0;
-    if (!side || !size_mul(side, side, &pixels) || !size_mul(pixels, 3 * sizeof(float), &b->each))
+    if (!side || !size_mul(side, side, &pixels) || !size_mul(pixels, extractor_cells(b->extractor), &pixels) ||
+        !size_mul(pixels, 3 * sizeof(float), &b->each))
         return fail(ST_USAGE, "pictures of side %zu cannot be encoded", side);
     b->most = b->o->batch ? b->o->batch : size_max(1, BATCH_PIXELS / pixels);
     if (size_mul(b->most, b->each, &bytes)) b->pixels = malloc(bytes);
@@ -144,7 +154,7 @@ status features_encode(const struct model *m, const struct dataset *d, const str
 {
     status st = OK;
     struct features f = {.device = params_device(m->params), .classes = dataset_class_count(d)};
-    struct batch b = {.set = d, .o = o};
+    struct batch b = {.set = d, .o = o, .extractor = &m->extractor};
     tape *t = NULL;
     f.first = calloc(f.classes, sizeof *f.first);
     f.size = calloc(f.classes, sizeof *f.size);

@@ -104,7 +104,10 @@ static status open_loader(struct run *r)
 {
     status st = OK;
     const struct run_settings *s = r->o->settings;
+    const struct extractor *e = &r->trainer->model.extractor;
     const struct loader_options how = {.transform = &r->trainer->transform,
+                                       .grids = e->kind == EXTRACT_GRID ? e->count : 0,
+                                       .grid_sizes = e->sizes,
                                        .random = true,
                                        .strict = r->o->strict,
                                        .cache_bytes = LOADER_CACHE_BYTES,

@@ -28,9 +28,13 @@ static const struct option data_options[] = {
 #define S struct net_settings
 static const struct option net_options[] = {
     OPT_TEXT(S, name, "name", "conv4", "NAME", "the network"),
+    OPT_TEXT(
+        S, extractor, "extractor", "map", "NAME",
+        "what is taken of its maps: map, pyramid-5,3 (averages of several sizes) or grid-3,2 (cells of the picture)"),
     OPT_FILE(S, weights, "weights", NULL, "weights to start from; random ones without"),
     OPT_FLAG(S, bn_joint, "bn-joint", "normalise support and query pictures in one batch"),
-    OPT_FLAG(S, freeze_bn, "freeze-bn", "keep the running statistics of batch normalisation"), OPT_END};
+    OPT_FLAG(S, freeze_bn, "freeze-bn", "keep the running statistics of batch normalisation"),
+    OPT_END};
 #undef S
 
 #define S struct head_settings

@@ -91,6 +91,44 @@ TEST(loader_gives_what_the_transform_gives_with_any_number_of_threads)
     dataset_close(d);
 }
 
+/* Cells are cut before anything is resized, so nothing may be kept. */
+TEST(loader_gives_the_cells_of_grids_with_any_number_of_threads)
+{
+    static const size_t sizes[] = {2, 1};
+    enum { CELLS = 5 };
+    size_t count = 0;
+    struct dataset *d = synthetic(&count);
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, SIDE, 6);
+    struct loader_options o = options_for(&t);
+    REQUIRE(d);
+    o.grids = 2;
+    o.grid_sizes = sizes;
+    o.cache_bytes = LOADER_CACHE_BYTES;
+    for (size_t run = 0; run < 6; run++) {
+        struct loader *l = NULL;
+        size_t n = 1;
+        o.random = run < 3;
+        o.threads = (size_t[]){1, 2, 5}[run % 3];
+        REQUIRE(loader_new(d, &o, plan, &count, &l) == OK);
+        for (uint64_t index = 0; n; index++) {
+            const float *batch = NULL;
+            struct load_item items[MOST];
+            EXPECT_OK(loader_next(l, &batch, &n));
+            EXPECT_INT(n, plan(&count, index, items, MOST));
+            for (size_t i = 0; i < n; i++) {
+                static float wanted[CELLS * FLOATS];
+                struct picture p = {0};
+                EXPECT_OK(dataset_picture(d, items[i].picture, &p));
+                EXPECT_OK(transform_cells(&t, &p, 2, sizes, o.random ? &items[i].random : NULL, wanted));
+                EXPECT(!memcmp(batch + i * CELLS * FLOATS, wanted, sizeof wanted));
+                picture_free(&p);
+            }
+        }
+        loader_free(l);
+    }
+    dataset_close(d);
+}
+
 TEST(loader_begins_where_it_is_told)
 {
     size_t count = 0;
