@@ -316,6 +316,7 @@ static status end_epoch(struct run *r)
     struct interval validation = {(double)NAN, (double)NAN, 0};
     const struct validation_options how = {.data = r->held_out,
                                            .settings = r->o->settings,
+                                           .epoch = r->at.epoch,
                                            .threads = r->o->threads,
                                            .log = r->o->log,
                                            .progress = validating,

@@ -75,7 +75,8 @@ static const struct option train_options[] = {
 static const struct option validate_options[] = {
     OPT_INT(S, every, "every", 1, 0, 1000000, "epochs between validations; 0: never"),
     OPT_INT(S, from, "from", 0, 0, 1000000, "first epoch that is validated"),
-    OPT_INT(S, episodes, "episodes", 1000, 2, 10000000, "episodes of a validation, the same every time"),
+    OPT_INT(S, episodes, "episodes", 1000, 2, 10000000,
+            "episodes of a validation: the same every time, in pre-training drawn anew"),
     OPT_INT(S, way, "way", 5, 2, 10000, "classes an episode"),
     OPT_INT(S, shot, "shot", 1, 1, 10000, "support pictures a class"),
     OPT_INT(S, query, "query", 15, 1, 10000, "query pictures a class"),
