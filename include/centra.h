@@ -409,11 +409,12 @@ CENTRA_API centra_status centra_train(centra_session *session, const centra_trai
 
 /* Care of data sets: checking, packing, splitting, making */
 
-/* Who hears of a long call; a NULL member, or no such struct, is nobody. */
+/* Who hears of a long call, and how many threads it has; a NULL member, or no such struct, is nobody. */
 typedef struct centra_data_watch {
     int (*progress)(void *context, size_t done, size_t all); /* anything but 0 stops the call, which then fails */
     void (*warning)(void *context, const char *line);
     void *context;
+    size_t threads; /* 0: all cores that the process may use; results do not depend on it */
 } centra_data_watch;
 
 typedef struct centra_data_report centra_data_report;
