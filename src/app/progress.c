@@ -108,7 +108,7 @@ static void say_epoch(struct progress *p, const centra_train_progress *t)
 int progress_of_training(void *context, const centra_train_progress *t)
 {
     struct progress *p = context;
-    interrupt_hold(); /* from the first step on Ctrl-C saves before it ends the program */
+    interrupt_hold(); /* from the first step on Ctrl-C and SIGTERM save before they end the program */
     if (t->phase == CENTRA_TRAIN_EPOCH) say_epoch(p, t);
     else if (progress_due(p)) show_step(p, t);
     return interrupt_pending();

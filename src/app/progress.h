@@ -25,7 +25,8 @@ void progress_count(struct progress *p, const char *what, size_t done, size_t of
 /* ", 3 min 20 s left"; nothing for what is not finite. */
 void progress_add_left(text *to, double seconds);
 
-/* Callbacks of the library whose context is a struct progress. Ctrl-C makes training save before it ends; warnings stay. */
+/* Callbacks of the library whose context is a struct progress. Ctrl-C and SIGTERM make training save before it ends; warnings
+ * stay. */
 int progress_of_training(void *context, const centra_train_progress *p);
 int progress_of_evaluation(void *context, centra_eval_phase phase, size_t done, size_t of);
 void progress_warning(void *context, const char *line);

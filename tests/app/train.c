@@ -1,4 +1,4 @@
-/* train.c - centra train and pretrain: a small run from recipe to model, what is refused, and Ctrl-C. */
+/* train.c - centra train and pretrain: a small run from recipe to model, what is refused, Ctrl-C and SIGTERM. */
 #include "base/file.h"
 #include "tests/app/program.h"
 #include "tests/test.h"
@@ -147,7 +147,8 @@ TEST(pretrain_makes_a_model)
     ran_free(&r);
 }
 
-TEST(train_saves_and_ends_with_130_after_an_interrupt)
+/* Begins a run without an end, asks it to stop by this signal, and goes on with what it has saved. */
+static void expect_stop(int signal_number)
 {
     char out[512], data[600];
     int to = -1, from = -1, how = 0;
@@ -159,7 +160,7 @@ TEST(train_saves_and_ends_with_130_after_an_interrupt)
         &to, &from, WORDS("train", recipe, data, "--out", out, "--set", "train.epochs=100000", "--quiet"));
     REQUIRE(child > 0);
     for (int i = 0; i < 6000 && !is_there("run", "metrics.jsonl"); i++) usleep(10000);
-    EXPECT(kill(child, SIGINT) == 0);
+    EXPECT(kill(child, signal_number) == 0);
     EXPECT(waitpid(child, &how, 0) == child);
     EXPECT(WIFEXITED(how));
     EXPECT_INT(WEXITSTATUS(how), 130);
@@ -169,6 +170,10 @@ TEST(train_saves_and_ends_with_130_after_an_interrupt)
     EXPECT_INT(r.status, 0); /* more than one was done: nothing is left, and the checkpoint was good */
     ran_free(&r);
 }
+
+TEST(train_saves_and_ends_with_130_after_an_interrupt) { expect_stop(SIGINT); }
+
+TEST(train_saves_and_ends_with_130_after_sigterm) { expect_stop(SIGTERM); }
 
 TEST(list_recipes_names_those_that_are_shipped)
 {
