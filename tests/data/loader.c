@@ -248,6 +248,41 @@ TEST(loader_lets_another_picture_of_the_class_stand_in_and_warns_once)
     dataset_close(d);
 }
 
+/* One batch of two pictures: twice that of *context. */
+static size_t twice(void *context, uint64_t index, struct load_item *items, size_t most)
+{
+    for (size_t i = 0; i < most; i++) items[i] = (struct load_item){.picture = *(const uint32_t *)context};
+    return index ? 0 : most;
+}
+
+/* Both threads are reading the file before either knows that it is rubbish. */
+TEST(loader_warns_once_though_two_threads_meet_at_a_broken_picture)
+{
+    static char rubbish[7001] =
+        "P6 rubbish"; /* of a size that nothing else has: files are read into malloc(size + 1) */
+    struct dataset *d = broken_set();
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, 4, 0);
+    struct sample_log log;
+    struct loader_options o = {.transform = &t, .most = 2, .threads = 2, .log = &log.sink};
+    struct loader *l = NULL;
+    const float *batch;
+    size_t n;
+    uint32_t broken = 1;
+    sample_file("set/a/2.ppm", rubbish, sizeof rubbish);
+    sample_log_begin(&log);
+    alloc_meet_at(sizeof rubbish + 1, 2);
+    REQUIRE(d && loader_new(d, &o, twice, &broken, &l) == OK);
+    EXPECT_OK(loader_next(l, &batch, &n));
+    EXPECT_INT(n, 2);
+    EXPECT(alloc_did_meet());
+    alloc_meet_at(0, 0);
+    EXPECT(n == 2 && batch[0] == batch[3 * 4 * 4]); /* the same stands in for both */
+    loader_free(l);
+    const char *first = strstr(log.lines, "a/2.ppm");
+    EXPECT(first && !strstr(first + 1, "a/2.ppm"));
+    dataset_close(d);
+}
+
 TEST(loader_names_the_picture_that_it_cannot_read)
 {
     struct dataset *d = broken_set();
