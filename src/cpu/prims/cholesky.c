@@ -1,7 +1,7 @@
 /* cholesky.c - a = l l^T for symmetric positive definite matrices, and solving with l.
  *
- * A matrix is factored by block columns as wide as a panel of the gemm kernel: what the columns before it say is taken off
- * by one product, the block on the diagonal is factored row by row, and the rows below it are solved for together. */
+ * A matrix is factored by narrow block columns: what the columns before it say is taken off by one product, the block on
+ * the diagonal is factored row by row, and the rows below it are solved for together. */
 #include "cpu/prims/triangle.h"
 #include <math.h>
 #include <string.h>
@@ -13,8 +13,18 @@ struct cholesky {
     size_t grain;
 };
 
-/* [n, width] numbers: a panel, then the rows below a block */
-static size_t scratch_bytes(const kernel_table *k, size_t n) { return k->gemm_width * n * sizeof(real); }
+/* Columns of a block: half a panel of the gemm kernel, since what is done column by column is slow, but not too few. */
+static size_t block_width(const kernel_table *k)
+{
+    enum { LEAST = 8 };
+    return size_min(k->gemm_width, size_max(LEAST, k->gemm_width / 2));
+}
+
+/* [n, width] numbers: a panel, which must be readable beyond its end, then the rows below a block */
+static size_t scratch_bytes(const kernel_table *k, size_t n)
+{
+    return (block_width(k) * n + k->gemm_width) * sizeof(real);
+}
 
 /* In place, row by row; every sum is a dot of two finished rows. Returns n, or the row whose pivot is not positive, with
  * the pivot left on the diagonal. */
@@ -39,9 +49,10 @@ static size_t factor_block(const kernel_table *k, size_t n, real *l, size_t step
 static void take_off(const kernel_table *k, size_t n, real *l, size_t from, size_t width, real *panel)
 {
     real *rows = l + from * n;
-    k->gemm_pack(from, width, rows, 1, n, panel);
-    k->affine(panel, -1, 0, panel, from * k->gemm_width);
-    k->gemm(n - from, width, from, rows, n, 1, panel, k->gemm_width, from * k->gemm_width, rows + from, n, true);
+    k->transpose(width, from, rows, n, panel, width);
+    k->affine(panel, -1, 0, panel, from * width);
+    memset(panel + from * width, 0, k->gemm_width * sizeof *panel);
+    k->gemm(n - from, width, from, rows, n, 1, panel, width, 0, rows + from, n, true);
 }
 
 /* Rows below x with x block^T = what stands there; turned around, so that all are solved for at once. */
@@ -64,8 +75,8 @@ static size_t factor(const kernel_table *k, size_t n, const real *a, real *l, re
         memcpy(l + i * n, a + i * n, (i + 1) * sizeof *l);
         memset(l + i * n + i + 1, 0, (n - i - 1) * sizeof *l);
     }
-    for (size_t from = 0; from < n; from += k->gemm_width) {
-        const size_t width = size_min(k->gemm_width, n - from);
+    for (size_t from = 0; from < n; from += block_width(k)) {
+        const size_t width = size_min(block_width(k), n - from);
         real *block = l + from * n + from;
         if (from) take_off(k, n, l, from, width, scratch);
         const size_t good = factor_block(k, width, block, n);
