@@ -221,6 +221,12 @@ CENTRA_API centra_status centra_data_episode(const centra_data *data, size_t way
 /* Extractors: which vectors of a picture heads compare. "map" takes the network's last map, "pyramid-5,3" averages it to several
  * sizes, "grid-3,2" shows the network overlapping cells of the picture, one vector each. */
 
+typedef struct centra_extractor_info {
+    const char *name; /* with the sizes of the paper: "grid-3,2" */
+    const char *title, *paper;
+} centra_extractor_info;
+/* CENTRA_USAGE behind the last. */
+CENTRA_API centra_status centra_extractor_describe(size_t index, centra_extractor_info *out);
 /* Inputs that the network is shown for one picture: the cells of a grid, else 1. */
 CENTRA_API centra_status centra_extractor_cells(const char *extractor, size_t *cells);
 /* The inputs of a picture, [cells, 3, side, side]. */
@@ -304,8 +310,9 @@ typedef enum centra_eval_phase { CENTRA_EVAL_ENCODING, CENTRA_EVAL_PLAYING } cen
 
 /* Zero and NULL mean the default that is written behind each. */
 typedef struct centra_eval_options {
-    const char *weights;  /* a file of weights, or a run's folder (its best.safetensors); NULL: a random start */
-    const char *backbone; /* what the weights say; needed where they say nothing */
+    const char *weights;   /* a file of weights, or a run's folder (its best.safetensors); NULL: a random start */
+    const char *backbone;  /* what the weights say; needed where they say nothing */
+    const char *extractor; /* the one that the weights were trained with; "map" where they say nothing */
     const centra_option *net_options;
     size_t net_option_count;
     const centra_eval_head *heads; /* the head that the weights were trained with */
@@ -335,8 +342,8 @@ CENTRA_API centra_status centra_eval_run(centra_session *session, const centra_e
 CENTRA_API void centra_eval_free(centra_eval *eval);
 
 typedef struct centra_eval_summary {
-    const char *backbone, *weights, *data, *split; /* weights and split may be NULL */
-    const char *data_fingerprint;                  /* SHA-256 over class names and decoded pixels */
+    const char *backbone, *extractor, *weights, *data, *split; /* weights and split may be NULL */
+    const char *data_fingerprint;                              /* SHA-256 over class names and decoded pixels */
     size_t way, shot, query, episodes;
     uint64_t seed;
     size_t heads, classes, pictures;
@@ -415,11 +422,12 @@ CENTRA_API centra_status centra_train(centra_session *session, const centra_trai
 
 /* Care of data sets: checking, packing, splitting, making */
 
-/* Who hears of a long call; a NULL member, or no such struct, is nobody. */
+/* Who hears of a long call, and how many threads it has; a NULL member, or no such struct, is nobody. */
 typedef struct centra_data_watch {
     int (*progress)(void *context, size_t done, size_t all); /* anything but 0 stops the call, which then fails */
     void (*warning)(void *context, const char *line);
     void *context;
+    size_t threads; /* 0: all cores that the process may use; results do not depend on it */
 } centra_data_watch;
 
 typedef struct centra_data_report centra_data_report;

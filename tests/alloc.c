@@ -1,4 +1,5 @@
-/* alloc.c - counts the allocations of everything linked into the test program, and makes one fail on request.
+/* alloc.c - counts the allocations of everything linked into the test program, and makes one fail, or several wait for each
+ * other, on request.
  *
  * The linker sends malloc and its family here (-Wl,--wrap=malloc and so on); calls inside the C library do not pass,
  * so blocks that the library allocates and the caller frees (getline, realpath) must not be used where alloc_live is
@@ -7,6 +8,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t size);
@@ -26,6 +28,8 @@ char *__wrap_strdup(const char *s);
 
 static atomic_size_t allocations, live, countdown;
 static atomic_bool failed;
+static atomic_size_t meeting_bytes;
+static atomic_int meeting_missing;
 
 size_t alloc_count(void) { return atomic_load(&allocations); }
 size_t alloc_live(void) { return atomic_load(&live); }
@@ -52,13 +56,35 @@ static bool must_fail(void)
     return false;
 }
 
+void alloc_meet_at(size_t bytes, int threads)
+{
+    atomic_store(&meeting_missing, threads);
+    atomic_store(&meeting_bytes, bytes);
+}
+
+bool alloc_did_meet(void) { return atomic_load(&meeting_missing) <= 0; }
+
+static void meet(size_t bytes)
+{
+    enum { TIMES = 10000 };
+    const struct timespec one_ms = {.tv_nsec = 1000000};
+    if (bytes != atomic_load(&meeting_bytes) || !bytes) return;
+    atomic_fetch_sub(&meeting_missing, 1);
+    for (int i = 0; i < TIMES && !alloc_did_meet(); i++) nanosleep(&one_ms, NULL);
+}
+
 static void *counted(void *block)
 {
     if (block) atomic_fetch_add(&live, 1);
     return block;
 }
 
-void *__wrap_malloc(size_t bytes) { return must_fail() ? NULL : counted(__real_malloc(bytes)); }
+void *__wrap_malloc(size_t bytes)
+{
+    meet(bytes);
+    return must_fail() ? NULL : counted(__real_malloc(bytes));
+}
+
 void *__wrap_calloc(size_t count, size_t size) { return must_fail() ? NULL : counted(__real_calloc(count, size)); }
 char *__wrap_strdup(const char *s) { return must_fail() ? NULL : counted(__real_strdup(s)); }
 

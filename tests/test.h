@@ -50,6 +50,9 @@ size_t alloc_count(void);     /* allocations so far */
 size_t alloc_live(void);      /* blocks not yet freed */
 void alloc_fail_at(size_t n); /* the n-th allocation from now (1 = the next) fails, once; 0: never */
 bool alloc_did_fail(void);    /* whether it came to that */
+/* Threads that ask malloc for exactly so many bytes wait until `threads` of them have, once; 0: nobody waits. */
+void alloc_meet_at(size_t bytes, int threads);
+bool alloc_did_meet(void); /* whether all came, within ten seconds */
 
 #define TEST(id) \
     static void test_##id(void); \

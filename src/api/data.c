@@ -35,7 +35,8 @@ centra_status centra_data_check(const char *path, const char *images, const cent
     const struct log_sink log = sink_of(&watching);
     centra_data_report *report = calloc(1, sizeof *report);
     if (!report) return (centra_status)fail(ST_MEMORY, "no memory to check '%s'", path);
-    status st = data_check(path, &(struct check_options){images, &log}, &report->check);
+    status st = data_check(path, &(struct check_options){images, &log, watching.threads, go_on, &watching},
+                           &report->check);
     if (st == OK) *out = report;
     else free(report);
     return (centra_status)st;
@@ -90,7 +91,8 @@ centra_status centra_data_pack(const char *from, const char *to, const centra_pa
     centra_data_watch watching = watch_of(watch);
     const struct log_sink log = sink_of(&watching);
     const centra_pack_options wanted = options ? *options : (centra_pack_options){0};
-    const struct pack_options o = {wanted.side, wanted.strict != 0, wanted.images, &log, go_on, &watching};
+    const struct pack_options o = {wanted.side, wanted.strict != 0, wanted.images, &log, watching.threads,
+                                   go_on,       &watching};
     struct pack_result r;
     status st = pack_write(from, &o, to, &r);
     if (st == OK && out) *out = (centra_pack_result){r.splits, r.pictures, r.skipped};

@@ -140,6 +140,7 @@ centra_status centra_eval_run(centra_session *session, const centra_eval_options
     TRY(lineup_open(session, o, &log, &e->lineup));
     e->summary.heads = e->lineup.heads;
     e->summary.backbone = e->lineup.model.net->name;
+    e->summary.extractor = e->lineup.extractor;
     e->summary.weights = e->lineup.path;
     e->summary.data_fingerprint = e->fingerprint;
     TRY(open_data(o, &log, e));

@@ -22,6 +22,16 @@ static status keep_path(struct lineup *l, const char *weights)
     return OK;
 }
 
+/* The extractor that was asked for, else the one that the file was trained with. */
+static status keep_extractor(struct lineup *l, const char *asked)
+{
+    void *memory;
+    const char *name = asked ? asked : l->card.extractor ? l->card.extractor : "map";
+    const status st = arena_take(l->memory, strlen(name) + 1, 1, &memory);
+    if (st == OK) l->extractor = memcpy(memory, name, strlen(name) + 1);
+    return st;
+}
+
 static const char *of_file(void *context, const char *key) { return weights_meta(context, key); }
 
 static status open_file(struct lineup *l, const char *weights)
@@ -56,6 +66,7 @@ static status open_encoder(struct lineup *l, centra_session *s, const centra_eva
     TRY(model_new(s->dev, name, NULL, m));
     if (l->card.backbone && !strcmp(name, l->card.backbone))
         TRY(card_options(&l->card, "net.", m->net->options, m->net_settings, l->memory));
+    TRY(model_extract(m, l->extractor, &l->card.transform));
     TRY(set_options(m->net->options, "--net.", o->net_options, o->net_option_count, m->net_settings));
     TRY(model_start(m, DT_F32, o->seed));
     if (l->file) TRY(weights_load(l->file, m->params, "", ignore));
@@ -151,6 +162,7 @@ status lineup_open(centra_session *s, const centra_eval_options *o, const struct
     l->memory = arena_new(1 << 12);
     if (!l->memory) return fail(ST_MEMORY, "no memory for a model");
     if (o->weights) TRY(open_file(l, o->weights));
+    TRY(keep_extractor(l, o->extractor));
     TRY(open_encoder(l, s, o));
     TRY(open_heads(l, s, o, log));
     if (!o->weights) log_line(log, LOG_WARN, "there are no weights: %s starts from random ones", l->model.net->name);

@@ -12,6 +12,7 @@ struct lineup {
     struct weights *file;   /* owned; NULL: a random start */
     const char *path;       /* of it, in `memory`; or NULL */
     struct card card;       /* the file's texts */
+    const char *extractor;  /* its name, in `memory` */
     struct model model;     /* owned: the encoder */
     struct contender *head; /* owned, with their settings and parameters */
     size_t heads;

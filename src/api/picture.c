@@ -91,6 +91,16 @@ centra_status centra_picture_png(const centra_picture *picture, unsigned char **
     return CENTRA_OK;
 }
 
+centra_status centra_extractor_describe(size_t index, centra_extractor_info *out)
+{
+    if (!out) return (centra_status)fail(ST_USAGE, "a place for the description is missing");
+    if (index >= EXTRACT_KINDS)
+        return (centra_status)fail(ST_USAGE, "there is no extractor %zu; there are %d", index, EXTRACT_KINDS);
+    const struct extract_about *e = &extract_table[index];
+    *out = (centra_extractor_info){e->name, e->title, e->paper};
+    return CENTRA_OK;
+}
+
 centra_status centra_extractor_cells(const char *extractor, size_t *cells)
 {
     struct extractor e = {EXTRACT_MAP, 0, {0}};

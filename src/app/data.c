@@ -22,15 +22,25 @@ static int packed(void *context, size_t done, size_t all)
     return interrupt_pending();
 }
 
-static centra_data_watch watch_of(struct progress *p) { return (centra_data_watch){packed, progress_warning, p}; }
+static int checked(void *context, size_t done, size_t all)
+{
+    progress_count(context, "pictures checked", done, all);
+    return interrupt_pending();
+}
+
+static centra_data_watch watch_of(const struct call *c, struct progress *p, int (*told)(void *, size_t, size_t))
+{
+    return (centra_data_watch){told, progress_warning, p, (size_t)c->common.threads};
+}
 
 static status check(const struct call *c, const struct data *s)
 {
     centra_data_report *r = NULL;
     text t = {0};
     struct progress progress = progress_begin(c);
-    const centra_data_watch watch = watch_of(&progress);
+    const centra_data_watch watch = watch_of(c, &progress, checked);
     status st = library(centra_data_check(c->arguments[1], s->images, &watch, &r));
+    progress_wipe(&progress);
     if (st != OK) return st;
     const size_t unreadable = data_report_unreadable(r), across = data_report_across(r);
     (c->common.json ? data_report_json : data_report_table)(r, &t);
@@ -57,11 +67,12 @@ static status say_packed(const struct call *c, const centra_pack_result *r)
 static status pack(const struct call *c, const struct data *s)
 {
     struct progress progress = progress_begin(c);
-    const centra_data_watch watch = watch_of(&progress);
+    const centra_data_watch watch = watch_of(c, &progress, packed);
     const centra_pack_options o = {(size_t)s->side, s->strict, s->images};
     centra_pack_result r = {0};
     interrupt_hold();
     status st = library(centra_data_pack(c->arguments[1], c->arguments[2], &o, &watch, &r));
+    progress_wipe(&progress);
     interrupt_release();
     return st == OK ? say_packed(c, &r) : st;
 }
@@ -70,7 +81,7 @@ static status split(const struct call *c, const struct data *s)
 {
     static const char *const names[] = {"train", "val", "test"};
     struct progress progress = progress_begin(c);
-    const centra_data_watch watch = watch_of(&progress);
+    const centra_data_watch watch = watch_of(c, &progress, NULL);
     centra_split_result r = {0};
     struct json_writer j;
     text t = {0};

@@ -34,7 +34,7 @@ status data_synth(const struct call *c, const char *out, const char *classes, in
 {
     text spec = {0};
     struct progress progress = progress_begin(c);
-    const centra_data_watch watch = {.progress = made, .context = &progress};
+    const centra_data_watch watch = {.progress = made, .context = &progress, .threads = (size_t)c->common.threads};
     status st = OK;
     if (!out) return fail(ST_USAGE, "--out is missing: the folder to write to");
     text_addf(&spec, "synth:%" PRId64 "?side=%" PRId64 "&pictures=%" PRId64, c->common.seed, side, pictures);
@@ -43,6 +43,7 @@ status data_synth(const struct call *c, const char *out, const char *classes, in
     detail(c, "the same set without files: --data '%s'", spec.data);
     interrupt_hold();
     st = library(centra_data_synth(spec.data, out, &watch));
+    progress_wipe(&progress);
     interrupt_release();
 done:
     text_free(&spec);

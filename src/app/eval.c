@@ -15,6 +15,7 @@ static status eval_run(const struct call *c)
     if (s->head) TRY(head_list_parse(s->head, &heads));
     const centra_eval_options o = {.weights = s->weights,
                                    .backbone = s->backbone,
+                                   .extractor = s->extractor,
                                    .net_options = c->net_options,
                                    .net_option_count = c->net_option_count,
                                    .heads = heads.heads,
@@ -59,6 +60,9 @@ static const struct option eval_options[] = {
              "heads to compare, NAME[:KEY=VALUE...] between commas; else the one of the weights"),
     OPT_TEXT(struct eval, backbone, "backbone", NULL, "NAME",
              "the network, where the weights do not say; without weights a random start"),
+    OPT_TEXT(
+        struct eval, extractor, "extractor", NULL, "NAME",
+        "the vectors that heads compare: map, pyramid-5,3 or grid-3,2 (any sizes); else as the weights were trained"),
     COUNT(way, "way", 5, 2, 10000, "classes of an episode"),
     COUNT(shot, "shot", 1, 1, 10000, "support pictures of each class"),
     COUNT(query, "query", 15, 1, 10000, "query pictures of each class"),
@@ -76,7 +80,8 @@ static const char *const eval_details[] = {
     "over "
     "episodes with its 95 % interval by Student's t; the difference is to the first head, episode by episode, so that "
     "its interval is much narrower than those of the two accuracies.",
-    "Network, head and their options are what the weights say about themselves. --head.KEY VALUE goes to every head "
+    "Network, extractor, head and their options are what the weights say about themselves. --head.KEY VALUE goes to "
+    "every head "
     "that has the option; NAME:KEY=VALUE in the list to that one alone. Give another --data for another domain. "
     "Episodes are drawn from --seed; results do not depend on the number of threads.",
     "Classes with fewer than shot + query pictures are left out with a warning. With --json the result is an array "

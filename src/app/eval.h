@@ -5,7 +5,7 @@
 #include "base/json.h"
 
 struct eval {
-    const char *weights, *backbone, *data, *images, *split, *head, *save_episodes, *episodes_from;
+    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *episodes_from;
     int64_t way, shot, query, episodes;
     bool per_class, strict, shuffle_labels;
 };

@@ -16,9 +16,10 @@ static double class_accuracy(const centra_eval *e, size_t head, size_t class, co
 
 static void add_heading(text *to, const centra_eval_summary *s)
 {
-    text_addf(to, "%s on %s%s%s%s: %zu classes, %zu pictures\n", s->backbone, s->data, s->split ? " (" : "",
-              s->split ? s->split : "", s->split ? ")" : "", s->classes - s->classes_left_out,
-              s->pictures - s->unreadable);
+    const bool plain = !strcmp(s->extractor, "map");
+    text_addf(to, "%s%s%s on %s%s%s%s: %zu classes, %zu pictures\n", s->backbone, plain ? "" : " with ",
+              plain ? "" : s->extractor, s->data, s->split ? " (" : "", s->split ? s->split : "", s->split ? ")" : "",
+              s->classes - s->classes_left_out, s->pictures - s->unreadable);
     text_addf(to, "%zu episodes, %zu-way %zu-shot, %zu queries of each class\n\n", s->episodes, s->way, s->shot,
               s->query);
 }
@@ -150,6 +151,7 @@ void eval_json_row(struct json_writer *w, const centra_session *session, const c
     key_text(w, "head", r.head);
     json_options(w, e, head);
     key_text(w, "backbone", s.backbone);
+    key_text(w, "extractor", s.extractor);
     key_text(w, "weights", s.weights);
     key_text(w, "data", s.data);
     key_text(w, "split", s.split);

@@ -1,4 +1,4 @@
-/* list.c - centra list: the heads, backbones, kernels, devices and recipes that there are. */
+/* list.c - centra list: the heads, backbones, extractors, kernels, devices and recipes that there are. */
 #include "app/family.h"
 #include "app/library.h"
 #include "app/recipes.h"
@@ -110,6 +110,35 @@ static status list_backbones(const struct call *c)
     for (size_t i = 0; centra_net_describe(i, &net) == CENTRA_OK; i++) json_net(&w, i, &net);
     json_array_end(&w);
     text_add(&t, "\n");
+    return put(&t);
+}
+
+static status list_extractors(const struct call *c)
+{
+    struct table table = {.align = "lll"};
+    centra_extractor_info e;
+    struct json_writer w;
+    text t = {0};
+    json_begin(&w, &t, true);
+    if (c->common.json) json_array(&w);
+    for (size_t i = 0; centra_extractor_describe(i, &e) == CENTRA_OK; i++) {
+        table_cell(&table, "%s", e.name);
+        table_cell(&table, "%s", e.paper);
+        table_cell(&table, "%s", e.title);
+        if (!c->common.json) continue;
+        json_object(&w);
+        json_pair(&w, "name", e.name);
+        json_pair(&w, "title", e.title);
+        json_pair(&w, "paper", e.paper);
+        json_object_end(&w);
+    }
+    if (c->common.json) {
+        json_array_end(&w);
+        text_add(&t, "\n");
+        text_free(&table.cells);
+    } else {
+        table_write(&table, 0, &t);
+    }
     return put(&t);
 }
 
@@ -249,12 +278,12 @@ static status list_recipes(const struct call *c)
     return put(&t);
 }
 
-static const char *const what[] = {"backbones", "devices", "heads", "kernels", "recipes", NULL};
+static const char *const what[] = {"backbones", "devices", "extractors", "heads", "kernels", "recipes", NULL};
 
 static status list_run(const struct call *c)
 {
-    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_heads, list_kernels,
-                                                            list_recipes}; /* as in `what` */
+    static status (*const lists[])(const struct call *c) = {list_backbones, list_devices, list_extractors, list_heads,
+                                                            list_kernels,   list_recipes}; /* as in `what` */
     size_t i = 0;
     while (what[i + 1] && strcmp(what[i], c->arguments[0])) i++; /* one of them: args.c has checked */
     return lists[i](c);
@@ -262,8 +291,8 @@ static status list_run(const struct call *c)
 
 const struct command list_command = {
     .name = "list",
-    .title = "lists the heads, backbones, kernels, devices or recipes that there are",
-    .arguments = "backbones|devices|heads|kernels|recipes",
+    .title = "lists the heads, backbones, extractors, kernels, devices or recipes that there are",
+    .arguments = "backbones|devices|extractors|heads|kernels|recipes",
     .least = 1,
     .most = 1,
     .choices = what,

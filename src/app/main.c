@@ -1,7 +1,7 @@
 /* main.c - the program: finds the command, runs it, says why it failed.
  *
- * Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 after Ctrl-C. Read commands.def next, then the file of the
- * command that you are after. */
+ * Exit status: 0 done, 1 the work failed, 2 wrong usage, 130 after Ctrl-C or SIGTERM. Read commands.def next, then the
+ * file of the command you came for. */
 #include "app/command.h"
 #include "app/help.h"
 #include "app/terminal.h"

@@ -81,7 +81,9 @@ static void add_title(text *to, const char *page, const char *title)
 
 static void add_status(text *to)
 {
-    text_add(to, ".SH EXIT STATUS\n0 when done, 1 when the work failed, 2 after wrong usage, 130 after Ctrl\\-C.\n");
+    text_add(
+        to,
+        ".SH EXIT STATUS\n0 when done, 1 when the work failed, 2 after wrong usage, 130 after Ctrl\\-C or SIGTERM.\n");
 }
 
 static void add_command_page(const struct command *command, text *to)

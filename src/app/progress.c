@@ -60,13 +60,20 @@ void progress_add_left(text *to, double seconds)
 void progress_count(struct progress *p, const char *what, size_t done, size_t of)
 {
     text line = {0};
-    if (!p->start || done < p->done) p->start = clock_ns(); /* new work */
+    if (!p->start || done < p->done) { /* new work */
+        p->start = clock_ns();
+        p->from = done;
+    }
     p->done = done;
     if (done == of) progress_wipe(p);
     else if (progress_due(p)) {
         const double seconds = (double)(clock_ns() - p->start) / 1e9;
         text_addf(&line, "%zu of %zu %s", done, of, what);
-        if (done && seconds > 1) progress_add_left(&line, seconds * (double)(of - done) / (double)done);
+        if (done > p->from && seconds > 1) {
+            const double rate = (double)(done - p->from) / seconds;
+            text_addf(&line, ", %.0f/s", rate);
+            progress_add_left(&line, (double)(of - done) / rate);
+        }
         progress_show(p, &line);
     }
 }
@@ -101,7 +108,7 @@ static void say_epoch(struct progress *p, const centra_train_progress *t)
 int progress_of_training(void *context, const centra_train_progress *t)
 {
     struct progress *p = context;
-    interrupt_hold(); /* from the first step on Ctrl-C saves before it ends the program */
+    interrupt_hold(); /* from the first step on Ctrl-C and SIGTERM save before they end the program */
     if (t->phase == CENTRA_TRAIN_EPOCH) say_epoch(p, t);
     else if (progress_due(p)) show_step(p, t);
     return interrupt_pending();

@@ -1,4 +1,4 @@
-/* terminal.c - what standard output can show, lines on standard error, and Ctrl-C. */
+/* terminal.c - what standard output can show, lines on standard error, and being asked to end. */
 #include "app/terminal.h"
 #include <langinfo.h>
 #include <locale.h>
@@ -62,10 +62,12 @@ static void on_interrupt(int signal_number)
 void interrupt_watch(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    static const int asked[] = {SIGINT, SIGTERM};
     struct sigaction before;
     sigemptyset(&action.sa_mask);
-    /* A job started with Ctrl-C ignored (nohup, a script's background job) keeps ignoring it. */
-    if (sigaction(SIGINT, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL);
+    /* A job started with one of them ignored (nohup, a script's background job) keeps ignoring it. */
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
+        if (sigaction(asked[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(asked[i], &action, NULL);
 }
 
 void interrupt_hold(void) { held = 1; }

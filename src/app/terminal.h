@@ -15,8 +15,8 @@ status put(text *t);
 /* A line on standard error with --verbose. */
 void detail(const struct call *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Ctrl-C ends the program with 130 at once, except between hold and release: then it does so at the release, so that no
- * half-written file is left behind. */
+/* Ctrl-C (SIGINT) and SIGTERM end the program with 130 at once, except between hold and release: then they do so at the
+ * release, so that no half-written file is left behind. */
 void interrupt_watch(void);
 void interrupt_hold(void);
 void interrupt_release(void);

@@ -123,7 +123,7 @@ done:
     overrides_free(&overrides);
     text_free(&recipe);
     fflush(stdout);
-    interrupt_release(); /* ends with 130 after Ctrl-C */
+    interrupt_release(); /* ends with 130 after Ctrl-C or SIGTERM */
     return st;
 }
 
@@ -147,7 +147,8 @@ static const char *const train_details[] = {
     "RECIPE is a file, or the name of one that centra list recipes shows; without one, --resume takes that of the run. "
     "The folder of the run gets recipe.txt (what was in effect), metrics.jsonl (one line an epoch), best.safetensors "
     "(the model that was kept), last.ckpt and report.html (the curves).",
-    "Ctrl-C saves and ends with 130. A run that was stopped or killed goes on with --resume and ends with the same "
+    "Ctrl-C and SIGTERM save and end with 130. A run that was stopped or killed goes on with --resume and ends with "
+    "the same "
     "weights, bit for bit.",
     NULL};
 

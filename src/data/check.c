@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { AT_ONCE = 256 }; /* pictures between two looks at the progress */
+
 struct checking {
+    const struct check_options *o;
     arena *memory;
     size_t splits;
     const char **name; /* of the splits; owned */
@@ -35,9 +38,9 @@ static status copy_text(arena *memory, const char *s, const char **out)
     return OK;
 }
 
-static status open_all(struct checking *c, const char *path, const struct check_options *o)
+static status open_all(struct checking *c, const char *path)
 {
-    const struct dataset_options opening = {.images = o->images, .log = o->log};
+    const struct dataset_options opening = {.images = c->o->images, .log = c->o->log};
     size_t count = 0;
     status st = dataset_splits(path, &c->name);
     if (st != OK) return st;
@@ -47,23 +50,39 @@ static status open_all(struct checking *c, const char *path, const struct check_
     return st;
 }
 
+static status hash_split(struct checking *c, size_t s, size_t before, size_t all, pool *threads)
+{
+    status st = OK;
+    const size_t n = dataset_count(c->set[s]);
+    c->hash[s] = malloc(n * sizeof *c->hash[s]);
+    if (!c->hash[s]) return no_memory();
+    for (size_t first = 0; first < n && st == OK; first += AT_ONCE) {
+        const size_t count = size_min(AT_ONCE, n - first), done = before + first + count;
+        st = dataset_hash_some(c->set[s], first, count, threads, c->hash[s] + first);
+        if (st == OK && c->o->progress && !c->o->progress(c->o->context, done, all))
+            st = fail(ST_VALUE, "checking was stopped after %zu of %zu pictures", done, all);
+    }
+    return st;
+}
+
 static status hash_all(struct checking *c)
 {
     status st = OK;
-    size_t all = 0;
+    pool *threads = NULL;
+    size_t all = 0, before = 0;
+    for (size_t s = 0; s < c->splits; s++) all += dataset_count(c->set[s]);
+    TRY(pool_new(c->o->threads, &threads));
     for (size_t s = 0; s < c->splits; s++) {
-        const size_t n = dataset_count(c->set[s]);
-        c->hash[s] = malloc(n * sizeof *c->hash[s]);
-        if (!c->hash[s]) return no_memory();
-        TRY(dataset_hashes(c->set[s], c->hash[s]));
-        all += n;
+        TRY(hash_split(c, s, before, all, threads));
+        before += dataset_count(c->set[s]);
     }
     c->seen = malloc((all + 1) * sizeof *c->seen);
-    if (!c->seen) return no_memory();
+    if (!c->seen) TRY(no_memory());
     for (size_t s = 0; s < c->splits; s++)
         for (size_t i = 0; i < dataset_count(c->set[s]); i++)
             if (c->hash[s][i].hex[0]) c->seen[c->count++] = (struct seen){&c->hash[s][i], s, i};
 done:
+    pool_free(threads);
     return st;
 }
 
@@ -184,11 +203,11 @@ done:
     return st;
 }
 
-static status look(struct checking *c, const char *path, const struct check_options *o, struct check *out)
+static status look(struct checking *c, const char *path, struct check *out)
 {
     status st = OK;
     void *taken;
-    TRY(open_all(c, path, o));
+    TRY(open_all(c, path));
     TRY(hash_all(c));
     TRY(arena_take(c->memory, c->splits, sizeof *out->split, &taken));
     out->split = taken;
@@ -204,10 +223,10 @@ done:
 status data_check(const char *path, const struct check_options *o, struct check *out)
 {
     static const struct check_options standard = {0};
-    struct checking c = {.memory = arena_new(1 << 14)};
+    struct checking c = {.o = o ? o : &standard, .memory = arena_new(1 << 14)};
     struct check found = {.memory = c.memory};
     if (!c.memory) return no_memory();
-    status st = look(&c, path, o ? o : &standard, &found);
+    status st = look(&c, path, &found);
     for (size_t s = 0; s < SPLITS_MOST; s++) {
         dataset_close(c.set[s]);
         free(c.hash[s]);

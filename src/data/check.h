@@ -1,11 +1,12 @@
 /* check.h - what a data set holds: classes and sizes, pictures that cannot be read, pictures that are the same.
  *
- * Everything is decoded once, by all cores. Two pictures are the same when their pixels are, whatever their files; such
+ * Everything is decoded once, on several threads. Two pictures are the same when their pixels are, whatever their files; such
  * a pair across splits means that a test picture was trained on. */
 #ifndef DATA_CHECK_H
 #define DATA_CHECK_H
 #include "base/log.h"
 #include "base/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ struct check { /* release with check_free */
 struct check_options {
     const char *images; /* as in struct dataset_options */
     const struct log_sink *log;
+    size_t threads;                                           /* that decode; 0: all cores */
+    bool (*progress)(void *context, size_t done, size_t all); /* false: stop; NULL: nobody looks */
+    void *context;
 };
 /* `o` may be NULL. */
 status data_check(const char *path, const struct check_options *o, struct check *out);

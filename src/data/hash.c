@@ -1,6 +1,5 @@
 /* hash.c - hashes of decoded pixels, and the fingerprint made of them. */
 #include "data/hash.h"
-#include "base/pool.h"
 #include "base/sha256.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@ void picture_hash(const struct picture *p, char hex[65])
 
 struct hashing {
     const struct dataset *d;
+    size_t first;
     struct picture_hash *out;
 };
 
@@ -33,7 +33,7 @@ static status hash_piece(void *context, size_t piece, size_t worker)
     struct picture p = {0};
     (void)worker;
     h->out[piece] = (struct picture_hash){0};
-    status st = dataset_picture(h->d, piece, &p);
+    status st = dataset_picture(h->d, h->first + piece, &p);
     if (st == OK) {
         h->out[piece].width = (uint32_t)p.width;
         h->out[piece].height = (uint32_t)p.height;
@@ -43,12 +43,17 @@ static status hash_piece(void *context, size_t piece, size_t worker)
     return st == ST_MEMORY ? st : OK;
 }
 
+status dataset_hash_some(const struct dataset *d, size_t first, size_t count, pool *threads, struct picture_hash *out)
+{
+    struct hashing h = {d, first, out};
+    return pool_run(threads, count, hash_piece, &h);
+}
+
 status dataset_hashes(const struct dataset *d, struct picture_hash *out)
 {
-    struct hashing h = {d, out};
     pool *threads = NULL;
     status st = pool_new(0, &threads);
-    if (st == OK) st = pool_run(threads, dataset_count(d), hash_piece, &h);
+    if (st == OK) st = dataset_hash_some(d, 0, dataset_count(d), threads, out);
     pool_free(threads);
     return st;
 }

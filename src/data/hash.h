@@ -1,6 +1,7 @@
 /* hash.h - what the pixels of a data set are, picture by picture: for fingerprints and for finding equal pictures. */
 #ifndef DATA_HASH_H
 #define DATA_HASH_H
+#include "base/pool.h"
 #include "data/dataset.h"
 
 struct picture_hash {
@@ -10,6 +11,8 @@ struct picture_hash {
 
 /* SHA-256 over width and height (64 bits each, little-endian) and the pixels. */
 void picture_hash(const struct picture *p, char hex[65]);
+/* Of `count` pictures from `first` on; only a lack of memory is a failure. */
+status dataset_hash_some(const struct dataset *d, size_t first, size_t count, pool *threads, struct picture_hash *out);
 /* [dataset_count(d)], with all cores; only a lack of memory is a failure. */
 status dataset_hashes(const struct dataset *d, struct picture_hash *out);
 /* The fingerprint from those: class name, NUL, hash, NUL for each picture that could be read. */

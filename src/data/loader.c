@@ -14,7 +14,7 @@
 enum { THREADS_MOST = 256, AHEAD_USUAL = 2, ALIGN = 64 };
 
 struct batch {
-    float *data;             /* owned, [most, 3, side, side] */
+    float *data;             /* owned, [most, cells, 3, side, side] */
     struct load_item *items; /* owned, [most] */
     size_t count, taken, done;
     size_t failed;    /* the lowest item that failed; `count` or more: none */
@@ -125,7 +125,7 @@ static status loader_init(struct loader *l, const struct dataset *d, const struc
                     o->transform->side);
     l->most = o->most;
     l->first = o->first;
-    l->floats = o->transform->side * o->transform->side * 3;
+    l->floats = prepare_floats(o);
     if (!size_add(o->ahead ? o->ahead : AHEAD_USUAL, 1, &l->slots))
         return fail(ST_VALUE, "that many batches are too many");
     TRY(ring_new(l));

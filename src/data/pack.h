@@ -15,6 +15,7 @@ struct pack_options {
     bool strict;        /* a picture that cannot be read is a failure; else it is left out with a warning */
     const char *images; /* as in struct dataset_options */
     const struct log_sink *log;
+    size_t threads;                                           /* that decode; 0: all cores */
     bool (*progress)(void *context, size_t done, size_t all); /* false: stop, nothing is written; NULL: nobody looks */
     void *context;
 };

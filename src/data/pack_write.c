@@ -129,7 +129,7 @@ static status write_all(struct packing *p, const char *to, const char *const *sp
     unsigned char header[PACK_HEADER_BYTES] = PACK_MAGIC;
     pool *threads = NULL;
     status st = OK;
-    TRY(pool_new(0, &threads));
+    TRY(pool_new(p->o->threads, &threads));
     TRY(file_begin(to, &p->file));
     pack_put(header + 8, PACK_VERSION, 4);
     file_put(&p->file, header, sizeof header);

@@ -13,6 +13,8 @@ enum { UNKNOWN, BEING_KEPT, KEPT, UNREADABLE };
 struct prepare {
     const struct dataset *data;
     struct transform transform;
+    size_t grids;             /* 0: pictures are taken whole */
+    const size_t *grid_sizes; /* [grids] */
     bool random, strict;
     const struct log_sink *log;
     pthread_mutex_t talking;
@@ -21,15 +23,22 @@ struct prepare {
     _Atomic uint8_t state[]; /* [pictures] */
 };
 
-/* Memory for all pictures, when they fit; it is touched only as they come. */
+/* Memory for all pictures, when they fit and are resized alike, which cells are not; it is touched only as they come. */
 static void reserve(struct prepare *p, size_t limit_bytes)
 {
     const struct transform *t = &p->transform;
     size_t side, bytes;
-    if (t->kind != TRANSFORM_RESIZE_CROP || !size_add(t->side, t->pad, &side)) return;
+    if (p->grids || t->kind != TRANSFORM_RESIZE_CROP || !size_add(t->side, t->pad, &side)) return;
     if (!size_mul(side, side, &bytes) || !size_mul(bytes, 3, &p->each)) return;
     if (!size_mul(p->each, dataset_count(p->data), &bytes) || bytes > limit_bytes) return;
     p->kept = malloc(bytes); /* without it everything still works */
+}
+
+size_t prepare_floats(const struct loader_options *o)
+{
+    size_t inputs = o->grids ? 0 : 1;
+    for (size_t g = 0; g < o->grids; g++) inputs += o->grid_sizes[g] * o->grid_sizes[g];
+    return inputs * 3 * o->transform->side * o->transform->side;
 }
 
 status prepare_new(const struct dataset *d, const struct loader_options *o, struct prepare **out)
@@ -39,6 +48,8 @@ status prepare_new(const struct dataset *d, const struct loader_options *o, stru
     if (!p) return fail(ST_MEMORY, "no memory to load %zu pictures", n);
     p->data = d;
     p->transform = *o->transform;
+    p->grids = o->grids;
+    p->grid_sizes = o->grid_sizes;
     p->random = o->random;
     p->strict = o->strict;
     p->log = o->log;
@@ -85,7 +96,8 @@ static status prepare_one(struct prepare *p, size_t picture, struct random rando
     }
     status st = dataset_picture(p->data, picture, &from);
     if (st != OK) return st;
-    st = p->kept ? resize_and_keep(p, picture, &from, r, out) : transform_apply(&p->transform, &from, r, out);
+    if (p->grids) st = transform_cells(&p->transform, &from, p->grids, p->grid_sizes, r, out);
+    else st = p->kept ? resize_and_keep(p, picture, &from, r, out) : transform_apply(&p->transform, &from, r, out);
     if (st != OK && st != ST_MEMORY) st = fail(st, "'%s': %s", dataset_name(p->data, picture), error_text());
     picture_free(&from);
     return st;

@@ -10,6 +10,8 @@ struct prepare;
 
 status prepare_new(const struct dataset *d, const struct loader_options *o, struct prepare **out);
 void prepare_free(struct prepare *p);
-/* [3, side, side] floats; any number of threads at once. */
+/* Numbers of one picture. */
+size_t prepare_floats(const struct loader_options *o);
+/* [3, side, side] floats, or [cells, 3, side, side]; any number of threads at once. */
 status prepare_item(struct prepare *p, const struct load_item *item, float *out);
 #endif

@@ -26,6 +26,7 @@ status synth_source_open(const char *spec, const char *split, struct source *out
 struct synth_progress {                                  /* told after each picture */
     int (*made)(void *context, size_t done, size_t all); /* other than 0: stop; NULL: nobody looks */
     void *context;
+    size_t threads; /* that draw; 0: all cores */
 };
 /* Writes train|val|test/<class>/NNNNN.png. The folder appears when all is there: until then it has a temporary name beside
  * it, and after a failure or a stop nothing is left. One that exists already is an error. `progress` may be NULL. */

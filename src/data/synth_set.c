@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/plain.h"
+#include "base/pool.h"
+#include "base/size.h"
 #include "base/text.h"
 #include "data/source.h"
 #include <assert.h>
@@ -136,11 +138,15 @@ done:
 
 /* As files */
 
+enum { AT_ONCE = 64 }; /* pictures that are drawn together */
+
 struct writing {
     const struct synth *s;
     const struct synth_progress *progress;
-    size_t done, total;
-    text path; /* of what is being written; its first `root` bytes are the temporary folder */
+    pool *threads;
+    size_t begun, done, total; /* pictures: those that may be there, that were told of, all */
+    size_t class_index, first; /* of the pictures that are being drawn */
+    text path;                 /* of what is being written; its first `root` bytes are the temporary folder */
     size_t root;
 };
 
@@ -159,24 +165,39 @@ static bool told(const struct writing *w)
     return w->progress && w->progress->made && w->progress->made(w->progress->context, w->done, w->total);
 }
 
+static status write_piece(void *context, size_t piece, size_t worker)
+{
+    const struct writing *w = context;
+    const size_t index = w->first + piece;
+    char file[NAME_BYTES];
+    struct picture p = {0};
+    text path = {0};
+    (void)worker;
+    file_name(index, file);
+    text_addf(&path, "%s/%s", w->path.data, file);
+    status st = text_status(&path);
+    if (st == OK) st = synth_picture((uint64_t)w->s->seed, w->class_index, index, (size_t)w->s->side, &p);
+    if (st == OK) st = picture_write_png(path.data, &p);
+    picture_free(&p);
+    text_free(&path);
+    return st;
+}
+
 static status write_class(struct writing *w, size_t class_index)
 {
     status st = OK;
-    const size_t folder = w->path.length;
-    for (size_t i = 0; i < (size_t)w->s->pictures && st == OK; i++) {
-        char file[NAME_BYTES];
-        struct picture p = {0};
-        file_name(i, file);
-        text_addf(&w->path, "/%s", file);
-        st = text_status(&w->path);
-        if (st == OK) st = synth_picture((uint64_t)w->s->seed, class_index, i, (size_t)w->s->side, &p);
-        if (st == OK) st = picture_write_png(w->path.data, &p);
-        picture_free(&p);
-        path_cut(w, folder);
-        w->done++;
-        if (st == OK && told(w))
-            st = fail(ST_IO, "stopped after %zu of %zu pictures; nothing was kept", w->done, w->total);
+    const size_t pictures = (size_t)w->s->pictures;
+    w->class_index = class_index;
+    for (w->first = 0; w->first < pictures; w->first += AT_ONCE) {
+        const size_t count = size_min(AT_ONCE, pictures - w->first);
+        w->begun += count;
+        TRY(pool_run(w->threads, count, write_piece, w));
+        while (w->done < w->begun) {
+            w->done++;
+            if (told(w)) TRY(fail(ST_IO, "stopped after %zu of %zu pictures; nothing was kept", w->done, w->total));
+        }
     }
+done:
     return st;
 }
 
@@ -205,7 +226,7 @@ static void remove_parts(struct writing *w, const struct part *parts)
         for (size_t c = p->first; c < p->first + p->count; c++) {
             char label[NAME_BYTES], file[NAME_BYTES];
             class_name(c, label);
-            for (size_t i = 0; i < (size_t)w->s->pictures && c * (size_t)w->s->pictures + i < w->done; i++) {
+            for (size_t i = 0; i < (size_t)w->s->pictures && c * (size_t)w->s->pictures + i < w->begun; i++) {
                 file_name(i, file);
                 text_addf(&w->path, "/%s/%s/%s", p->name, label, file);
                 if (text_status(&w->path) == OK) unlink(w->path.data);
@@ -246,7 +267,8 @@ status synth_write(const struct synth *s, const char *folder, const struct synth
     struct writing w = {.s = s, .progress = progress};
     for (size_t i = 0; i < PARTS; i++) w.total += parts[i].count * (size_t)s->pictures;
     if (!w.total) return fail(ST_VALUE, "a data set without classes cannot be written");
-    status st = begin_writing(&w, folder, length);
+    status st = pool_new(progress ? progress->threads : 0, &w.threads);
+    if (st == OK) st = begin_writing(&w, folder, length);
     if (st == OK) {
         st = write_parts(&w, parts);
         if (st == OK && rename(w.path.data, folder))
@@ -259,5 +281,6 @@ status synth_write(const struct synth *s, const char *folder, const struct synth
         }
     }
     text_free(&w.path);
+    pool_free(w.threads);
     return st;
 }

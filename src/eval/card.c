@@ -30,7 +30,7 @@ static void add_numbers(text *to, const float v[3])
 
 status card_write(const struct model *m, const struct transform *t, struct card_line out[CARD_LINES])
 {
-    static const char *const keys[CARD_LINES] = {"backbone", "head",      "options", "input",
+    static const char *const keys[CARD_LINES] = {"backbone", "head",      "options", "extractor", "input",
                                                  "pad",      "transform", "mean",    "std"};
     status st = OK;
     for (size_t i = 0; i < CARD_LINES; i++) out[i] = (struct card_line){.key = keys[i]};
@@ -38,11 +38,12 @@ status card_write(const struct model *m, const struct transform *t, struct card_
     text_add(&out[1].value, m->head ? m->head->name : "");
     add_options(&out[2].value, "net.", m->net->options, m->net_settings);
     if (m->head) add_options(&out[2].value, "head.", m->head->options, m->head_settings);
-    text_addf(&out[3].value, "%zu", t->side);
-    text_addf(&out[4].value, "%zu", t->pad);
-    text_add(&out[5].value, transform_names[t->kind]);
-    add_numbers(&out[6].value, t->mean);
-    add_numbers(&out[7].value, t->std);
+    extractor_add_name(&m->extractor, &out[3].value);
+    text_addf(&out[4].value, "%zu", t->side);
+    text_addf(&out[5].value, "%zu", t->pad);
+    text_add(&out[6].value, transform_names[t->kind]);
+    add_numbers(&out[7].value, t->mean);
+    add_numbers(&out[8].value, t->std);
     for (size_t i = 0; i < CARD_LINES && st == OK; i++) st = text_status(&out[i].value);
     return st;
 }
@@ -106,6 +107,7 @@ status card_read(const char *file, card_lookup get, void *context, struct card *
     if ((s = get(context, "backbone")) && *s) c->backbone = s;
     if ((s = get(context, "head")) && *s) c->head = s;
     if ((s = get(context, "options"))) c->options = s;
+    if ((s = get(context, "extractor")) && *s) c->extractor = s;
     if ((s = get(context, "input"))) TRY(read_size(file, "input", s, 1, &c->transform.side));
     if ((s = get(context, "pad"))) TRY(read_size(file, "pad", s, 0, &c->transform.pad));
     if ((s = get(context, "transform"))) TRY(read_transform(file, s, &c->transform));

@@ -5,6 +5,7 @@
  *     backbone   conv4                                   the network
  *     head       mcl-katz                                the head it was trained with; absent: none
  *     options    net.width=64 head.gamma=20 head.beta=10  of both, all of them
+ *     extractor  grid-3,2                                what is taken of its maps; absent: map
  *     input      84                                      the side of its pictures
  *     pad        8                                       beyond the side before cropping
  *     transform  resize-crop                             how a picture becomes that (methods 6.2)
@@ -15,7 +16,7 @@
 #include "eval/model.h"
 #include "image/transform.h"
 
-enum { CARD_LINES = 8 };
+enum { CARD_LINES = 9 };
 
 struct card_line {
     const char *key;
@@ -30,7 +31,7 @@ typedef const char *(*card_lookup)(void *context, const char *key);
 
 /* What the metadata says; texts are the lookup's. Missing keys leave what was there before. */
 struct card {
-    const char *backbone, *head, *options;
+    const char *backbone, *head, *options, *extractor;
     struct transform transform;
 };
 /* `file` stands in messages. */

@@ -14,7 +14,7 @@ struct episodes {
     const struct sampler *sampler; /* NULL: `list` */
     const struct plan *list;
     size_t count;
-    uint64_t epoch; /* the sampler's; a validation of a run always uses the same one */
+    uint64_t epoch; /* the sampler's; each has episodes of its own */
 };
 
 struct contender {

@@ -17,11 +17,20 @@ enum { STOCK_PIXELS = 256 * 84 * 84 }; /* the same where pictures are on the dev
 struct batch {
     const struct dataset *set;
     const struct features_options *o;
+    const struct extractor *extractor;
     size_t first, most, each;   /* its first picture; room for pictures; numbers of one */
-    float *pixels;              /* owned, [most, 3, side, side] */
+    float *pixels;              /* owned, [most, cells, 3, side, side] */
     struct error *errors;       /* owned, [most]; st OK: was read */
     struct picture_item *items; /* owned, [most]; with a stock instead of both */
 };
+
+/* A picture as the network sees it: whole, or all its cells. */
+static status transform(const struct batch *b, const struct picture *p, float *out)
+{
+    const struct extractor *e = b->extractor;
+    return e->kind == EXTRACT_GRID ? transform_cells(b->o->transform, p, e->count, e->sizes, NULL, out)
+                                   : transform_apply(b->o->transform, p, NULL, out);
+}
 
 static status load(const struct batch *b, size_t i)
 {
@@ -35,7 +44,7 @@ static status load(const struct batch *b, size_t i)
         h->height = (uint32_t)p.height;
         picture_hash(&p, h->hex);
     }
-    st = transform_apply(b->o->transform, &p, NULL, b->pixels + i * b->each);
+    st = transform(b, &p, b->pixels + i * b->each);
     if (st != OK) {
         struct error cause;
         error_take(st, &cause);
@@ -101,7 +110,8 @@ done:
 /* The batch on the device, [count, 3, side, side]. */
 static var *show(tape *t, const struct batch *b, size_t count)
 {
-    const size_t side = b->o->transform->side, dim[] = {count, 3, side, side}, bytes = count * sizeof *b->items;
+    const size_t side = b->o->transform->side, dim[] = {count * extractor_cells(b->extractor), 3, side, side};
+    const size_t bytes = count * sizeof *b->items;
     struct device *d = tape_device(t);
     tensor items, x;
     status st = OK;
@@ -132,7 +142,7 @@ static status encode(const struct model *m, tape *t, const struct batch *b, size
     struct net_pass pass = {.mode = NET_EVAL};
     tape_reset(t, TAPE_INFERENCE);
     var *x = show(t, b, count);
-    const var *y = m->net->forward(t, m->net_settings, m->params, &pass, x);
+    const var *y = extract(t, &m->extractor, m->net->forward(t, m->net_settings, m->params, &pass, x));
     TRY(tape_status(t));
     if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set)));
     const size_t bytes = tensor_bytes(&y->value);
@@ -146,7 +156,8 @@ static status batch_open(struct batch *b)
 {
     const size_t side = b->o->transform->side;
     size_t pixels, bytes = 0;
-    if (!side || !size_mul(side, side, &pixels) || !size_mul(pixels, 3 * sizeof(float), &b->each))
+    if (!side || !size_mul(side, side, &pixels) || !size_mul(pixels, extractor_cells(b->extractor), &pixels) ||
+        !size_mul(pixels, 3 * sizeof(float), &b->each))
         return fail(ST_USAGE, "pictures of side %zu cannot be encoded", side);
     b->most = b->o->batch ? b->o->batch : size_max(1, (b->o->stock ? STOCK_PIXELS : BATCH_PIXELS) / pixels);
     if (b->o->stock) {
@@ -186,9 +197,9 @@ status features_encode(const struct model *m, const struct dataset *d, const str
 {
     status st = OK;
     struct features f = {.device = params_device(m->params), .classes = dataset_class_count(d)};
-    struct batch b = {.set = d, .o = o};
+    struct batch b = {.set = d, .o = o, .extractor = &m->extractor};
     tape *t = NULL;
-    assert(!o->stock || (stock_data(o->stock) == d && !o->hashes));
+    assert(!o->stock || (stock_data(o->stock) == d && !o->hashes && extractor_cells(&m->extractor) == 1));
     f.first = calloc(f.classes, sizeof *f.first);
     f.size = calloc(f.classes, sizeof *f.size);
     if (!f.first || !f.size) TRY(fail(ST_MEMORY, "no memory for %zu classes", f.classes));

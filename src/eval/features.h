@@ -1,6 +1,6 @@
 /* features.h - every picture of a set encoded once: the cache that episodes are played on.
  *
- * Features lie on the device, [rows, channels, locations], a row for each picture that could be read, in the order of the
+ * Features lie on the device, [rows, channels, locations] with the vectors that the model's extractor takes, a row for each picture that could be read, in the order of the
  * set. They do not depend on the batch or on the number of threads, because running statistics are used (methods 5.6.4). */
 #ifndef EVAL_FEATURES_H
 #define EVAL_FEATURES_H

@@ -1,6 +1,7 @@
 /* model.c - making a model: settings first, then the parameters of network and head in one table. */
 #include "eval/model.h"
 #include "base/size.h"
+#include "image/transform.h"
 #include <stdlib.h>
 
 /* Streams of the seed, so that the head's start does not depend on how many numbers the network drew. */
@@ -36,6 +37,19 @@ status model_new(struct device *d, const char *net, const char *head, struct mod
 done:
     model_free(&m);
     return st;
+}
+
+status model_extract(struct model *m, const char *name, const struct transform *t)
+{
+    struct extractor e = {EXTRACT_MAP, 0, {0}};
+    const status st = extractor_parse(name, &e);
+    if (st != OK) return st;
+    if (e.kind == EXTRACT_GRID && t->kind == TRANSFORM_PAD_CROP)
+        return fail(ST_USAGE,
+                    "%s cuts pictures into cells of different sizes, but the transform of this model does not resize",
+                    name);
+    m->extractor = e;
+    return OK;
 }
 
 status model_start_head(const struct head *h, size_t channels, dtype type, uint64_t seed, struct params *p)

@@ -1,9 +1,11 @@
 /* label-prop - label propagation between features (after Zhou et al., NIPS 2003): the class maps and one query's map form a
  * graph, and labels spread along it.
  *
- * Edges weigh exp(gamma (cos - 1)), none from a node to itself; What = D^-1/2 W D^-1/2. With F = (I - factor What)^-1 Y,
- * a class is as likely as the mean of F over the query's nodes. What is symmetric, so one right-hand side suffices:
- * z = (I - factor What)^-1 m, m = 1/rq on the query's nodes, and the class sums of z. No learned parameters. */
+ * Edges weigh exp(gamma (cos - 1)), none from a node to itself; D are their sums at each node, What = D^-1/2 W D^-1/2. With
+ * F = (I - factor What)^-1 Y, a class is as likely as the mean of F over the query's nodes. What is symmetric, so one
+ * right-hand side suffices: z = (I - factor What)^-1 m, m = 1/rq on the query's nodes, and the class sums of z. That is
+ * z = D^1/2 (D - factor W)^-1 D^1/2 m, whose large matrices need no division. All queries share the edges between support
+ * nodes, so these are weighed once. No learned parameters. */
 #include "heads/head.h"
 #include "heads/matrix.h"
 
@@ -18,51 +20,75 @@ static const struct option label_prop_options[] = {
 /* [n, C, r] as unit rows [n, r, C] */
 static var *directions(tape *t, var *maps) { return op_l2norm(t, op_permute(t, maps, (int[]){0, 2, 1}), 2); }
 
-/* Cosines of all nodes of each query's graph, support first: [nq, m + rq, m + rq]. */
-static var *cosines(tape *t, var *support, var *query)
+/* The weights of edges within the support [1, m, m], from query to support [nq, rq, m], within each query [nq, rq, rq]. */
+struct graph {
+    var *ss, *qs, *qq;
+};
+
+static var *weights(tape *t, double gamma, var *cosines) { return op_exp(t, op_affine(t, cosines, gamma, -gamma)); }
+
+/* The same without edges from a node to itself. */
+static var *own_weights(tape *t, double gamma, var *cosines, size_t nodes, dtype type)
 {
-    if (!support || !query) return NULL;
-    const size_t m = support->value.dim[0], nq = query->value.dim[0];
-    var *ones = matrix_filled(t, support->value.type, 3, (size_t[]){nq, 1, 1}, 1);
+    var *others = op_affine(t, matrix_identity(t, type, nodes), -1, 1);
+    return op_mul(t, weights(t, gamma, cosines), others);
+}
+
+static bool graph_of(tape *t, double gamma, var *support, var *query, struct graph *out)
+{
+    if (!support || !query) return false;
+    const dtype type = query->value.type;
+    const size_t m = support->value.dim[0], rq = query->value.dim[1];
     var *ss = op_reshape(t, op_matmul(t, support, false, support, true), 3, (size_t[]){1, m, m});
-    var *qs = op_matmul(t, query, false, support, true); /* [nq, rq, m] */
-    var *qq = op_matmul(t, query, false, query, true);
-    var *above = op_concat(t, 2, (var *[]){op_mul(t, ss, ones), op_permute(t, qs, (int[]){0, 2, 1})}, 2);
+    *out = (struct graph){.ss = own_weights(t, gamma, ss, m, type),
+                          .qs = weights(t, gamma, op_matmul(t, query, false, support, true)),
+                          .qq = own_weights(t, gamma, op_matmul(t, query, false, query, true), rq, type)};
+    return out->ss && out->qs && out->qq;
+}
+
+/* The degrees of its nodes on the diagonal, less `factor` times the weights between them: [nq, n, n]. */
+static var *own_block(tape *t, double factor, var *w, var *degrees)
+{
+    if (!w) return NULL;
+    var *identity = matrix_identity(t, w->value.type, w->value.dim[2]);
+    return op_sub(t, op_mul(t, identity, degrees), op_affine(t, w, factor, 0));
+}
+
+/* D - factor W, support first: [nq, m + rq, m + rq]. */
+static var *system_of(tape *t, double factor, const struct graph *g, var *support_degrees, var *query_degrees)
+{
+    var *ss = own_block(t, factor, g->ss, support_degrees), *qq = own_block(t, factor, g->qq, query_degrees);
+    var *qs = op_affine(t, g->qs, -factor, 0);
+    var *above = op_concat(t, 2, (var *[]){ss, op_permute(t, qs, (int[]){0, 2, 1})}, 2);
     return op_concat(t, 2, (var *[]){above, op_concat(t, 2, (var *[]){qs, qq}, 2)}, 1);
 }
 
-/* I - factor What */
-static var *system_of(tape *t, const struct label_prop *s, var *phi)
+/* z on the support's nodes, [nq, m, 1] */
+static var *spread(tape *t, double factor, const struct graph *g)
 {
-    if (!phi) return NULL;
-    const size_t nq = phi->value.dim[0], n = phi->value.dim[1];
-    var *identity = matrix_identity(t, phi->value.type, n);
-    var *w = op_mul(t, op_exp(t, op_affine(t, phi, s->gamma, -s->gamma)), op_affine(t, identity, -1, 1));
-    var *root = op_sqrt(t, op_sum(t, w, 1u << 2, KEEP_AXES)); /* D^1/2 [nq, n, 1] */
-    w = op_div(t, op_div(t, w, root), op_reshape(t, root, 3, (size_t[]){nq, 1, n}));
-    return op_sub(t, identity, op_affine(t, w, s->factor, 0));
-}
-
-/* m as [nq, n, 1] */
-static var *at_query(tape *t, dtype type, size_t nq, size_t m, size_t rq)
-{
-    var *support = matrix_filled(t, type, 3, (size_t[]){nq, m, 1}, 0);
-    return op_concat(t, 2, (var *[]){support, matrix_filled(t, type, 3, (size_t[]){nq, rq, 1}, 1 / (double)rq)}, 1);
+    const size_t nq = g->qs->value.dim[0], rq = g->qs->value.dim[1], m = g->qs->value.dim[2];
+    var *ds = op_add(t, op_sum(t, g->ss, 1u << 1, KEEP_AXES), op_sum(t, g->qs, 1u << 1, KEEP_AXES)); /* [nq, 1, m] */
+    var *dq = op_add(t, op_sum(t, g->qs, 1u << 2, KEEP_AXES), op_sum(t, g->qq, 1u << 2, KEEP_AXES)); /* [nq, rq, 1] */
+    var *none = matrix_filled(t, g->qs->value.type, 3, (size_t[]){nq, m, 1}, 0);
+    var *at_query = op_concat(t, 2, (var *[]){none, op_affine(t, op_sqrt(t, dq), 1 / (double)rq, 0)}, 1);
+    var *x = op_cholesky_solve(t, system_of(t, factor, g, ds, dq), at_query);
+    return op_mul(t, op_slice(t, x, 1, 0, m), op_reshape(t, op_sqrt(t, ds), 3, (size_t[]){nq, m, 1}));
 }
 
 static bool label_prop_forward(tape *t, const void *settings, struct params *params, const struct episode *e,
                                unsigned want, struct head_result *out)
 {
+    const struct label_prop *s = settings;
     var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */
     (void)params;
     (void)want;
     if (!maps || !e->query) return false;
     const size_t c = maps->value.dim[1], rs = maps->value.dim[2], m = e->way * rs;
-    const size_t nq = e->query->value.dim[0], rq = e->query->value.dim[2];
+    const size_t nq = e->query->value.dim[0];
+    struct graph g;
     var *support = op_reshape(t, directions(t, maps), 2, (size_t[]){m, c});
-    var *a = system_of(t, settings, cosines(t, support, directions(t, e->query)));
-    var *z = op_cholesky_solve(t, a, at_query(t, maps->value.type, nq, m, rq));
-    var *raw = op_reshape(t, op_slice(t, z, 1, 0, m), 3, (size_t[]){nq, e->way, rs});
+    if (!graph_of(t, s->gamma, support, directions(t, e->query), &g)) return false;
+    var *raw = op_reshape(t, spread(t, s->factor, &g), 3, (size_t[]){nq, e->way, rs});
     raw = op_sum(t, raw, 1u << 2, DROP_AXES);
     out->scores = op_div(t, raw, op_sum(t, raw, 1u << 1, KEEP_AXES));
     if (e->query_labels) out->loss = op_nll(t, op_log(t, out->scores), e->query_labels);

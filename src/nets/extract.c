@@ -2,11 +2,16 @@
 #include "nets/extract.h"
 #include <string.h>
 
-static const char *const kind_names[] = {"map", "pyramid", "grid"};
+const struct extract_about extract_table[EXTRACT_KINDS] = {
+    [EXTRACT_MAP] = {"map", "map", "the network's last map as it is", "VanillaFCN"},
+    [EXTRACT_PYRAMID] = {"pyramid", "pyramid-5,3", "the map averaged to several sizes, side by side", "PyramidFCN"},
+    [EXTRACT_GRID] = {"grid", "grid-3,2", "overlapping cells of the picture, each seen by itself: a vector a cell",
+                      "PyramidGrid"},
+};
 
-static status not_known(const char *text)
+static status not_known(const char *name)
 {
-    return fail(ST_USAGE, "'%s' is no extractor; use map, pyramid-5,3 or grid-3,2 (up to %d sizes from 1 to %d)", text,
+    return fail(ST_USAGE, "'%s' is no extractor; use map, pyramid-5,3 or grid-3,2 (up to %d sizes from 1 to %d)", name,
                 EXTRACT_MOST_SIZES, EXTRACT_MOST_SIZE);
 }
 
@@ -18,26 +23,32 @@ static size_t size_at(const char **at)
     return size <= EXTRACT_MOST_SIZE ? size : 0;
 }
 
-status extractor_parse(const char *text, struct extractor *out)
+status extractor_parse(const char *name, struct extractor *out)
 {
     struct extractor e = {EXTRACT_MAP, 0, {0}};
-    if (!strcmp(text, kind_names[EXTRACT_MAP])) {
+    if (!strcmp(name, extract_table[EXTRACT_MAP].kind)) {
         *out = e;
         return OK;
     }
     for (e.kind = EXTRACT_PYRAMID; e.kind <= EXTRACT_GRID; e.kind++) {
-        const size_t length = strlen(kind_names[e.kind]);
-        if (strncmp(text, kind_names[e.kind], length)) continue;
-        const char *at = text + length;
+        const size_t length = strlen(extract_table[e.kind].kind);
+        if (strncmp(name, extract_table[e.kind].kind, length)) continue;
+        const char *at = name + length;
         for (char before = '-'; *at == before && e.count < EXTRACT_MOST_SIZES; before = ',') {
             at++;
-            if (!(e.sizes[e.count++] = size_at(&at))) return not_known(text);
+            if (!(e.sizes[e.count++] = size_at(&at))) return not_known(name);
         }
-        if (!e.count || *at) return not_known(text);
+        if (!e.count || *at) return not_known(name);
         *out = e;
         return OK;
     }
-    return not_known(text);
+    return not_known(name);
+}
+
+void extractor_add_name(const struct extractor *e, text *to)
+{
+    text_add(to, extract_table[e->kind].kind);
+    for (size_t i = 0; i < e->count; i++) text_addf(to, "%s%zu", i ? "," : "-", e->sizes[i]);
 }
 
 size_t extractor_cells(const struct extractor *e)
@@ -65,7 +76,8 @@ var *extract(tape *t, const struct extractor *e, var *maps)
     switch (e->kind) {
     case EXTRACT_PYRAMID: return extract_pyramid(t, maps, e->count, e->sizes);
     case EXTRACT_GRID: return extract_grid(t, maps, extractor_cells(e));
-    case EXTRACT_MAP: break;
+    case EXTRACT_MAP:
+    case EXTRACT_KINDS: break;
     }
     return maps;
 }

@@ -109,7 +109,10 @@ static status open_loader(struct run *r)
 {
     status st = OK;
     const struct run_settings *s = r->o->settings;
+    const struct extractor *e = &r->trainer->model.extractor;
     const struct loader_options how = {.transform = &r->trainer->transform,
+                                       .grids = e->kind == EXTRACT_GRID ? e->count : 0,
+                                       .grid_sizes = e->sizes,
                                        .random = true,
                                        .strict = r->o->strict,
                                        .cache_bytes = LOADER_CACHE_BYTES,
@@ -149,7 +152,8 @@ done:
 static status open_input(struct run *r)
 {
     status st = OK;
-    if (!r->o->device->on_host) TRY(open_stocks(r));
+    const bool whole = extractor_cells(&r->trainer->model.extractor) == 1; /* cells are cut by the loader alone */
+    if (!r->o->device->on_host && whole) TRY(open_stocks(r));
     if (!r->stock) return open_loader(r);
     TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
 done:
@@ -373,6 +377,7 @@ static status end_epoch(struct run *r)
     const struct validation_options how = {.data = r->held_out,
                                            .stock = r->held_stock,
                                            .settings = r->o->settings,
+                                           .epoch = r->at.epoch,
                                            .threads = r->o->threads,
                                            .log = r->o->log,
                                            .progress = validating,

@@ -28,9 +28,13 @@ static const struct option data_options[] = {
 #define S struct net_settings
 static const struct option net_options[] = {
     OPT_TEXT(S, name, "name", "conv4", "NAME", "the network"),
+    OPT_TEXT(
+        S, extractor, "extractor", "map", "NAME",
+        "what is taken of its maps: map, pyramid-5,3 (averages of several sizes) or grid-3,2 (cells of the picture)"),
     OPT_FILE(S, weights, "weights", NULL, "weights to start from; random ones without"),
     OPT_FLAG(S, bn_joint, "bn-joint", "normalise support and query pictures in one batch"),
-    OPT_FLAG(S, freeze_bn, "freeze-bn", "keep the running statistics of batch normalisation"), OPT_END};
+    OPT_FLAG(S, freeze_bn, "freeze-bn", "keep the running statistics of batch normalisation"),
+    OPT_END};
 #undef S
 
 #define S struct head_settings
@@ -71,7 +75,8 @@ static const struct option train_options[] = {
 static const struct option validate_options[] = {
     OPT_INT(S, every, "every", 1, 0, 1000000, "epochs between validations; 0: never"),
     OPT_INT(S, from, "from", 0, 0, 1000000, "first epoch that is validated"),
-    OPT_INT(S, episodes, "episodes", 1000, 2, 10000000, "episodes of a validation, the same every time"),
+    OPT_INT(S, episodes, "episodes", 1000, 2, 10000000,
+            "episodes of a validation: the same every time, in pre-training drawn anew"),
     OPT_INT(S, way, "way", 5, 2, 10000, "classes an episode"),
     OPT_INT(S, shot, "shot", 1, 1, 10000, "support pictures a class"),
     OPT_INT(S, query, "query", 15, 1, 10000, "query pictures a class"),

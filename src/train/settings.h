@@ -22,7 +22,7 @@ struct data_settings {
 };
 
 struct net_settings {
-    const char *name, *weights; /* weights to start from; NULL: random ones */
+    const char *name, *extractor, *weights; /* weights to start from; NULL: random ones */
     bool bn_joint, freeze_bn;
     struct recipe_extras options;
 };

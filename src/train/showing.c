@@ -41,11 +41,12 @@ static var *from_stock(struct trainer *t, const struct pass *p, size_t first, co
 
 var *trainer_pictures(struct trainer *t, const struct pass *p, size_t first, size_t count)
 {
-    const size_t side = t->transform.side, dim[4] = {count, 3, side, side};
+    const size_t side = t->transform.side, cells = extractor_cells(&t->model.extractor);
+    const size_t dim[4] = {count * cells, 3, side, side};
     tensor x;
     if (tape_status(t->tape) != OK) return NULL;
     if (p->items) return from_stock(t, p, first, dim);
-    const float *from = p->pictures + first * 3 * side * side;
+    const float *from = p->pictures + first * cells * 3 * side * side;
     if (!tape_device(t->tape)->on_host) return tape_upload(t->tape, DT_F32, 4, dim, from);
     const status st = tensor_make(&x, DT_F32, 4, dim, (void *)(uintptr_t)from); /* a constant is only read */
     return st == OK ? tape_constant(t->tape, &x) : tape_fail(t->tape, st);

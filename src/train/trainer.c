@@ -34,18 +34,20 @@ done:
     return st;
 }
 
-/* How many locations the network's maps have: seen on a black picture. */
+/* How many locations the extractor takes: seen on a black picture. */
 static status count_locations(struct trainer *t, size_t side, size_t *out)
 {
     struct net_pass pass = {.mode = NET_EVAL};
     tensor black;
     struct device *d = params_device(t->model.params);
     tape_reset(t->tape, TAPE_INFERENCE);
-    status st = tape_tensor(t->tape, DT_F32, 4, (size_t[]){1, 3, side, side}, &black);
+    status st = tape_tensor(t->tape, DT_F32, 4, (size_t[]){extractor_cells(&t->model.extractor), 3, side, side},
+                            &black);
     if (st == OK) st = d->zero(d, black.data, tensor_bytes(&black));
     if (st != OK) return st;
-    const var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass,
-                                            tape_constant(t->tape, &black));
+    const var *maps = extract(
+        t->tape, &t->model.extractor,
+        t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, tape_constant(t->tape, &black)));
     if (maps) *out = tensor_span(&maps->value, 2, maps->value.rank);
     return tape_status(t->tape);
 }
@@ -62,6 +64,7 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
         TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head",
                  s->head.options.item[0].name));
     TRY(model_new(d, s->net.name, pretrains ? NULL : s->head.name, &t->model));
+    TRY(model_extract(&t->model, s->net.extractor, &t->transform));
     TRY(recipe_extras_set(&s->net.options, "net.", t->model.net->options, t->model.net_settings));
     if (t->model.head)
         TRY(recipe_extras_set(&s->head.options, "head.", t->model.head->options, t->model.head_settings));
@@ -166,7 +169,8 @@ var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_
         .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch, l->index, part),
         .calls = p->step * parts + part};
     var *in = trainer_pictures(t, p, first, count);
-    var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in);
+    var *maps = extract(t->tape, &t->model.extractor,
+                        t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in));
     if (!maps) return NULL;
     return op_reshape(t->tape, maps, 3, (size_t[]){count, maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
 }

@@ -48,7 +48,7 @@ struct taught {          /* by one step */
     double loss;         /* 0, like `right`, when there is a tally */
     size_t right, asked; /* queries told right, and all */
 };
-/* `pictures` [support + queries, 3, side, side] as the lesson lists them, or NULL with a stock; `step` counts from the
+/* `pictures` [support + queries, cells, 3, side, side] as the lesson lists them, or NULL with a stock; `step` counts from the
  * start of the run. A loss that is not finite is ST_NUMERIC, naming the step and the first tensor that is not. */
 status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
                     struct taught *out);
@@ -58,7 +58,7 @@ status trainer_check(struct trainer *t, uint64_t step);
 /* Validation runs after these epochs (counted from 0), and after the last. */
 bool trainer_validates(const struct run_settings *s, uint64_t epoch);
 
-/* For the losses: the maps [count, C, h * w] of pictures, and the losses themselves, which leave the scores of each
+/* For the losses: what the extractor takes of pictures, [count, C, locations], and the losses themselves, which leave the scores of each
  * episode in t->scores. */
 struct pass {
     const struct lesson *lesson;

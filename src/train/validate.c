@@ -4,8 +4,6 @@
 #include "eval/evaluate.h"
 #include <stdlib.h>
 
-enum { EPOCH = 0 }; /* of the sampler: always the same episodes */
-
 static status make_sampler(size_t classes, const size_t *first, const size_t *size, const struct run_settings *s,
                            struct sampler **out)
 {
@@ -81,7 +79,7 @@ status validate(const struct trainer *t, const struct validation_options *o, str
     TRY(features_encode(&t->model, o->data, &encode, &f));
     TRY(make_sampler(f.classes, f.first, f.size, o->settings, &sampler));
     const struct episodes episodes = {
-        .sampler = sampler, .count = (size_t)o->settings->validate.episodes, .epoch = EPOCH};
+        .sampler = sampler, .count = (size_t)o->settings->validate.episodes, .epoch = t->pretrain ? o->epoch : 0};
     TRY(evaluate(&f, &head, 1, &episodes, &play, &outcome));
     *out = outcome.mean;
 done:

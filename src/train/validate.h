@@ -1,4 +1,6 @@
-/* validate.h - how good the model is on classes that it does not train on: the same episodes every time. */
+/* validate.h - how good the model is on classes that it does not train on.
+ *
+ * A run of episodes is measured by the same episodes every time, pre-training by others after each epoch (methods 6.4). */
 #ifndef TRAIN_VALIDATE_H
 #define TRAIN_VALIDATE_H
 #include "base/pool.h"
@@ -9,6 +11,7 @@ struct validation_options {
     const struct dataset *data;          /* the split; borrowed */
     const struct stock *stock;           /* of the split on the device, or NULL; borrowed */
     const struct run_settings *settings; /* borrowed */
+    uint64_t epoch;                      /* in pre-training it chooses the episodes */
     pool *threads;                       /* the device's */
     const struct log_sink *log;
     /* Called now and then; false: stop. May be NULL. */

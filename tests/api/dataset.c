@@ -4,7 +4,9 @@
 #include "image/picture.h"
 #include "tests/image/sample.h"
 #include "tests/test.h"
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* test/<class>/<n>.png, eight pictures in each of three classes, all different. */
 static bool write_set(void)
@@ -47,6 +49,90 @@ TEST(api_data_sets_show_classes_and_pictures_in_order)
     EXPECT_INT(centra_data_picture(d, 24, &p), CENTRA_USAGE);
     centra_data_close(d);
     EXPECT_INT(centra_data_open(test_folder(), "val", &d), CENTRA_VALUE);
+}
+
+/* The most threads that the process had when it was told of progress; -1 where the system does not say. */
+struct seen_threads {
+    int most;
+    size_t told, all;
+};
+
+static int count_threads(void *context, size_t done, size_t all)
+{
+    struct seen_threads *s = context;
+    DIR *d = opendir("/proc/self/task");
+    int n = d ? -2 : -1; /* . and .. */
+    while (d && readdir(d)) n++;
+    if (d) closedir(d);
+    if (n > s->most) s->most = n;
+    s->told = done;
+    s->all = all;
+    return 0;
+}
+
+static const char *below(const char *name)
+{
+    static char path[4][512];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", test_folder(), name);
+    return path[turn];
+}
+
+static char *read_all(const char *path, size_t *n)
+{
+    char *bytes = NULL;
+    EXPECT_OK(file_read(path, 1 << 24, &bytes, n));
+    return bytes;
+}
+
+TEST(api_data_calls_have_the_threads_that_they_are_given_and_the_same_results)
+{
+    enum { CALLS = 3 };
+    struct seen_threads seen[2][CALLS] = {{{0}}};
+    char fingerprint[2][65] = {{0}}, *pack[2] = {NULL, NULL};
+    size_t bytes[2] = {0, 1};
+    for (int i = 0; i < 2; i++) {
+        const char *folder = below(i ? "three" : "one"), *to = below(i ? "three.pack" : "one.pack");
+        centra_data_watch watch = {.progress = count_threads, .context = &seen[i][0], .threads = i ? 3 : 1};
+        centra_data_report *report = NULL;
+        centra_split_info split;
+        EXPECT_INT(centra_data_synth("synth:4?train=3&val=0&test=2&pictures=4&side=16", folder, &watch), CENTRA_OK);
+        watch.context = &seen[i][1];
+        EXPECT_INT(centra_data_check(folder, NULL, &watch, &report), CENTRA_OK);
+        watch.context = &seen[i][2];
+        EXPECT_INT(centra_data_pack(folder, to, NULL, &watch, NULL), CENTRA_OK);
+        REQUIRE(report && centra_data_split_at(report, 1, &split) == CENTRA_OK);
+        memcpy(fingerprint[i], split.fingerprint, sizeof fingerprint[i]);
+        centra_data_report_free(report);
+        pack[i] = read_all(to, &bytes[i]);
+    }
+    for (int k = 0; k < CALLS; k++) {
+        if (seen[0][k].most > 0) EXPECT_INT(seen[1][k].most - seen[0][k].most, 2);
+        EXPECT(seen[1][k].told == 20 && seen[1][k].all == 20);
+    }
+    EXPECT_TEXT(fingerprint[1], fingerprint[0]);
+    EXPECT(bytes[0] == bytes[1] && pack[0] && pack[1] && !memcmp(pack[0], pack[1], bytes[0]));
+    free(pack[0]);
+    free(pack[1]);
+}
+
+static int stop_at_once(void *context, size_t done, size_t all)
+{
+    (void)context;
+    (void)done;
+    (void)all;
+    return 1;
+}
+
+TEST(api_data_check_can_be_stopped)
+{
+    centra_data_report *report = NULL;
+    const centra_data_watch watch = {.progress = stop_at_once};
+    REQUIRE(write_set());
+    EXPECT_INT(centra_data_check(test_folder(), NULL, &watch, &report), CENTRA_VALUE);
+    EXPECT_TEXT(centra_message(), "checking was stopped after 24 of 24 pictures");
+    EXPECT(!report);
 }
 
 TEST(api_episodes_keep_support_and_query_apart)

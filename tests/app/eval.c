@@ -29,9 +29,9 @@ TEST(eval_shows_accuracy_interval_difference_and_classes)
 }
 
 static const char *const keys[] = {
-    "head",         "options",  "backbone", "weights",          "data",    "split",     "way",    "shot",
-    "query",        "episodes", "seed",     "accuracy",         "ci95",    "per_class", "paired", "encode_seconds",
-    "head_seconds", "device",   "threads",  "data_fingerprint", "version", NULL};
+    "head",           "options",      "backbone", "extractor", "weights",          "data",    "split",     "way",
+    "shot",           "query",        "episodes", "seed",      "accuracy",         "ci95",    "per_class", "paired",
+    "encode_seconds", "head_seconds", "device",   "threads",   "data_fingerprint", "version", NULL};
 
 TEST(eval_json_is_an_array_with_an_object_a_head)
 {

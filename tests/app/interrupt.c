@@ -1,4 +1,4 @@
-/* interrupt.c - Ctrl-C ends the program with 130. */
+/* interrupt.c - Ctrl-C and SIGTERM end the program with 130. */
 #include "tests/app/program.h"
 #include "tests/test.h"
 #include <signal.h>
@@ -9,7 +9,7 @@
  * for input never does. */
 enum { SIGNALS_ARE_HELD_BACK = UNDER_TSAN };
 
-TEST(app_ends_with_130_after_an_interrupt)
+static void expect_end(int signal_number)
 {
     if (SIGNALS_ARE_HELD_BACK) {
         test_skip("the thread sanitizer holds signals back while a program waits for input");
@@ -21,10 +21,14 @@ TEST(app_ends_with_130_after_an_interrupt)
     REQUIRE(child > 0);
     EXPECT(write(to, "\n", 1) == 1);
     EXPECT(read(from, answer, sizeof answer) > 0); /* it answers: it runs, and is waiting for the next line */
-    EXPECT(kill(child, SIGINT) == 0);
+    EXPECT(kill(child, signal_number) == 0);
     EXPECT(waitpid(child, &how, 0) == child);
     EXPECT(WIFEXITED(how));
     EXPECT_INT(WEXITSTATUS(how), 130);
     close(to);
     close(from);
 }
+
+TEST(app_ends_with_130_after_an_interrupt) { expect_end(SIGINT); }
+
+TEST(app_ends_with_130_after_sigterm) { expect_end(SIGTERM); }

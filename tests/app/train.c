@@ -1,4 +1,4 @@
-/* train.c - centra train and pretrain: a small run from recipe to model, what is refused, and Ctrl-C. */
+/* train.c - centra train and pretrain: a small run from recipe to model, what is refused, Ctrl-C and SIGTERM. */
 #include "base/file.h"
 #include "tests/app/program.h"
 #include "tests/test.h"
@@ -56,6 +56,45 @@ TEST(train_makes_a_model_and_goes_on_with_it)
     ran_free(&r);
 }
 
+/* The accuracy of an evaluation of "run" with one more option; below 0 when it failed. */
+static double accuracy_with(const char *option, const char *value, const char *extractor)
+{
+    struct ran r = program_run("", WORDS("eval", "--weights", "run", "--data", DATA, "--way", "3", "--query", "3",
+                                         "--episodes", "200", "--json", option, value));
+    char wanted[100];
+    const char *at = strstr(r.out, "\"accuracy\": ");
+    const double accuracy = at ? strtod(at + strlen("\"accuracy\": "), NULL) : -1;
+    snprintf(wanted, sizeof wanted, "\"extractor\": \"%s\"", extractor);
+    EXPECT(strstr(r.out, wanted) != NULL);
+    ran_free(&r);
+    return accuracy;
+}
+
+TEST(eval_takes_the_extractor_that_a_model_was_trained_with)
+{
+    static const char *const extractors[] = {"pyramid-2,1", "grid-2"};
+    REQUIRE(write_recipe(""));
+    for (int i = 0; i < 2; i++) {
+        char set[100];
+        snprintf(set, sizeof set, "net.extractor=%s", extractors[i]);
+        struct ran r = program_run("", WORDS("train", "tiny.txt", "--data", DATA, "--out", "run", "--force", "--set",
+                                             set, "--set", "data.side=32", "--quiet"));
+        EXPECT_INT(r.status, 0);
+        ran_free(&r);
+        const double own = accuracy_with("--split", "test", extractors[i]);
+        EXPECT(own > 0);
+        EXPECT_NEAR(accuracy_with("--extractor", extractors[i], extractors[i]), own, 0);
+        const double map = accuracy_with("--extractor", "map", "map");
+        EXPECT(map > 0 && map != own);
+    }
+    struct ran r = program_run(
+        "", WORDS("eval", "--weights", "run", "--data", DATA, "--way", "3", "--query", "3", "--episodes", "2"));
+    EXPECT(!strncmp(r.out, "conv4 with grid-2 on ", 21));
+    ran_free(&r);
+    EXPECT_REFUSED(2, "centra eval: 'x' is no extractor; use map, pyramid-5,3 or grid-3,2 (up to 8 sizes from 1 to 16)",
+                   "eval", "--weights", "run", "--data", DATA, "--extractor", "x");
+}
+
 TEST(train_refuses_in_one_line)
 {
     REQUIRE(write_recipe("") && is_there(".", "tiny.txt"));
@@ -80,6 +119,15 @@ TEST(train_refuses_in_one_line)
         "centra train: episodes of 3 classes need that many with at least 6 pictures (1 support + 5 query), but "
         "only 0 of 4 have them",
         "train", "tiny.txt", "--data", DATA, "--out", "run", "--set", "train.query=5");
+    EXPECT_REFUSED(
+        2, "centra train: 'grid3' is no extractor; use map, pyramid-5,3 or grid-3,2 (up to 8 sizes from 1 to 16)",
+        "train", "tiny.txt", "--data", DATA, "--out", "run", "--set", "net.extractor=grid3");
+    EXPECT_REFUSED(
+        2,
+        "centra train: grid-2 cuts pictures into cells of different sizes, but the transform of this model does "
+        "not resize",
+        "train", "tiny.txt", "--data", DATA, "--out", "run", "--set", "net.extractor=grid-2", "--set",
+        "data.transform=pad");
     EXPECT(!is_there("run", "last.ckpt"));
 }
 
@@ -99,7 +147,8 @@ TEST(pretrain_makes_a_model)
     ran_free(&r);
 }
 
-TEST(train_saves_and_ends_with_130_after_an_interrupt)
+/* Begins a run without an end, asks it to stop by this signal, and goes on with what it has saved. */
+static void expect_stop(int signal_number)
 {
     char out[512], data[600];
     int to = -1, from = -1, how = 0;
@@ -111,7 +160,7 @@ TEST(train_saves_and_ends_with_130_after_an_interrupt)
         &to, &from, WORDS("train", recipe, data, "--out", out, "--set", "train.epochs=100000", "--quiet"));
     REQUIRE(child > 0);
     for (int i = 0; i < 6000 && !is_there("run", "metrics.jsonl"); i++) usleep(10000);
-    EXPECT(kill(child, SIGINT) == 0);
+    EXPECT(kill(child, signal_number) == 0);
     EXPECT(waitpid(child, &how, 0) == child);
     EXPECT(WIFEXITED(how));
     EXPECT_INT(WEXITSTATUS(how), 130);
@@ -121,6 +170,10 @@ TEST(train_saves_and_ends_with_130_after_an_interrupt)
     EXPECT_INT(r.status, 0); /* more than one was done: nothing is left, and the checkpoint was good */
     ran_free(&r);
 }
+
+TEST(train_saves_and_ends_with_130_after_an_interrupt) { expect_stop(SIGINT); }
+
+TEST(train_saves_and_ends_with_130_after_sigterm) { expect_stop(SIGTERM); }
 
 TEST(list_recipes_names_those_that_are_shipped)
 {

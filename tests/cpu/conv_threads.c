@@ -1,5 +1,5 @@
 /* conv_threads.c - convolutions of large layers: the same bits with any number of threads, nothing allocated the second
- * time, and the same numbers by both methods. */
+ * time, memory for every worker, and the same numbers by both methods. */
 #include "tests/cpu/prims_rig.h"
 #include <stdlib.h>
 
@@ -75,6 +75,55 @@ TEST(convolutions_have_the_same_bits_with_any_number_of_threads_and_settle_their
         }
         arena_free(a);
     }
+}
+
+enum { FORWARD, AFFINE, GRAD_X, GRAD_W, CALLS };
+
+static status call_once(struct device *d, const struct layer *l, int call, arena *a)
+{
+    struct random r = test_random();
+    const struct conv_shape s = {1, 1};
+    const struct prims *p = &d->prim[DT_F32];
+    tensor x = numbers(a, &r, DIMS(l->n, l->side, l->side, l->in)), w = numbers(a, &r, DIMS(l->out, l->in, 3, 3));
+    tensor y = numbers(a, &r, DIMS(l->n, l->side, l->side, l->out)), scale = numbers(a, &r, DIMS(l->out));
+    switch (call) {
+    case FORWARD: return p->conv2d(d, &x, &w, s, &y);
+    case AFFINE: return p->conv2d_affine(d, &x, &w, s, &scale, &scale, 0.1, &y);
+    case GRAD_X: return p->conv2d_grad_x(d, &w, &y, s, false, &x);
+    default: return p->conv2d_grad_w(d, &x, &y, s, &w);
+    }
+}
+
+/* Which worker runs a piece is chance, so a call gives all of them their memory, also those that had nothing to do: more
+ * than there are pieces here. Each on a device of its own, as others may have taken more before. */
+TEST(convolutions_give_every_worker_its_memory_before_they_run)
+{
+    enum { THREADS = 64 };
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+        for (int call = 0; call < CALLS; call++) {
+            struct layer l = layers[i];
+            pool *p = NULL;
+            struct device *d = NULL;
+            const struct kernels *kernels = NULL;
+            arena *a = arena_new(1 << 20);
+            size_t least = SIZE_MAX, most = 0;
+            l.n = 1;
+            EXPECT_OK(kernels_choose(NULL, &kernels));
+            EXPECT_OK(pool_new(THREADS, &p));
+            EXPECT_OK(cpu_open(p, kernels, &d));
+            cpu_of(d)->conv = l.how;
+            EXPECT_OK(call_once(d, &l, call, a));
+            for (size_t k = 0; k < THREADS; k++) {
+                least = least < cpu_of(d)->scratch[k].bytes ? least : cpu_of(d)->scratch[k].bytes;
+                most = most > cpu_of(d)->scratch[k].bytes ? most : cpu_of(d)->scratch[k].bytes;
+            }
+            if (least != most || (l.in == 3 && call == GRAD_W && most == 0)) /* that of a first layer needs some */
+                test_failed(__FILE__, __LINE__, "%s, call %d: a worker has %zu bytes, another %zu", l.name, call, least,
+                            most);
+            d->close(d);
+            pool_free(p);
+            arena_free(a);
+        }
 }
 
 /* So many channels that a layer's spectra come in groups. */

@@ -144,6 +144,22 @@ static void check_not_definite(struct rig *r)
 }
 TEST(cholesky_of_a_matrix_that_is_not_definite_names_it) { rig_each(check_not_definite); }
 
+/* Larger ones are factored block by block. */
+static void check_late_pivot(struct rig *r)
+{
+    enum { N = 70, BAD = 50 };
+    tensor l = rig_blank(r, DIMS(2, N, N));
+    for (int nan = 0; nan < 2; nan++) {
+        double *an = rig_zeros(r, (size_t)2 * N * N);
+        for (size_t i = 0; i < (size_t)2 * N; i++) an[i * N + i % N] = 1;
+        an[N * N + BAD * N + (nan ? 3 : BAD)] = nan ? (double)NAN : -1;
+        tensor a = rig_given(r, an, DIMS(2, N, N));
+        EXPECT_STATUS(PRIM(r, cholesky, &a, &l), ST_NUMERIC);
+        EXPECT(strstr(error_text(), "matrix 1 of the batch is not positive definite (pivot 50"));
+    }
+}
+TEST(cholesky_names_a_pivot_of_a_later_block) { rig_each(check_late_pivot); }
+
 static void check_triangular(struct rig *r)
 {
     for (size_t s = 0; s < SIZES; s++) {

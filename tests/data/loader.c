@@ -91,6 +91,44 @@ TEST(loader_gives_what_the_transform_gives_with_any_number_of_threads)
     dataset_close(d);
 }
 
+/* Cells are cut before anything is resized, so nothing may be kept. */
+TEST(loader_gives_the_cells_of_grids_with_any_number_of_threads)
+{
+    static const size_t sizes[] = {2, 1};
+    enum { CELLS = 5 };
+    size_t count = 0;
+    struct dataset *d = synthetic(&count);
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, SIDE, 6);
+    struct loader_options o = options_for(&t);
+    REQUIRE(d);
+    o.grids = 2;
+    o.grid_sizes = sizes;
+    o.cache_bytes = LOADER_CACHE_BYTES;
+    for (size_t run = 0; run < 6; run++) {
+        struct loader *l = NULL;
+        size_t n = 1;
+        o.random = run < 3;
+        o.threads = (size_t[]){1, 2, 5}[run % 3];
+        REQUIRE(loader_new(d, &o, plan, &count, &l) == OK);
+        for (uint64_t index = 0; n; index++) {
+            const float *batch = NULL;
+            struct load_item items[MOST];
+            EXPECT_OK(loader_next(l, &batch, &n));
+            EXPECT_INT(n, plan(&count, index, items, MOST));
+            for (size_t i = 0; i < n; i++) {
+                static float wanted[CELLS * FLOATS];
+                struct picture p = {0};
+                EXPECT_OK(dataset_picture(d, items[i].picture, &p));
+                EXPECT_OK(transform_cells(&t, &p, 2, sizes, o.random ? &items[i].random : NULL, wanted));
+                EXPECT(!memcmp(batch + i * CELLS * FLOATS, wanted, sizeof wanted));
+                picture_free(&p);
+            }
+        }
+        loader_free(l);
+    }
+    dataset_close(d);
+}
+
 TEST(loader_begins_where_it_is_told)
 {
     size_t count = 0;
@@ -207,6 +245,41 @@ TEST(loader_lets_another_picture_of_the_class_stand_in_and_warns_once)
         const char *first = strstr(log.lines, "a/2.ppm");
         EXPECT(first && !strstr(first + 1, "a/2.ppm"));
     }
+    dataset_close(d);
+}
+
+/* One batch of two pictures: twice that of *context. */
+static size_t twice(void *context, uint64_t index, struct load_item *items, size_t most)
+{
+    for (size_t i = 0; i < most; i++) items[i] = (struct load_item){.picture = *(const uint32_t *)context};
+    return index ? 0 : most;
+}
+
+/* Both threads are reading the file before either knows that it is rubbish. */
+TEST(loader_warns_once_though_two_threads_meet_at_a_broken_picture)
+{
+    static char rubbish[7001] =
+        "P6 rubbish"; /* of a size that nothing else has: files are read into malloc(size + 1) */
+    struct dataset *d = broken_set();
+    const struct transform t = transform_standard(TRANSFORM_RESIZE_CROP, 4, 0);
+    struct sample_log log;
+    struct loader_options o = {.transform = &t, .most = 2, .threads = 2, .log = &log.sink};
+    struct loader *l = NULL;
+    const float *batch;
+    size_t n;
+    uint32_t broken = 1;
+    sample_file("set/a/2.ppm", rubbish, sizeof rubbish);
+    sample_log_begin(&log);
+    alloc_meet_at(sizeof rubbish + 1, 2);
+    REQUIRE(d && loader_new(d, &o, twice, &broken, &l) == OK);
+    EXPECT_OK(loader_next(l, &batch, &n));
+    EXPECT_INT(n, 2);
+    EXPECT(alloc_did_meet());
+    alloc_meet_at(0, 0);
+    EXPECT(n == 2 && batch[0] == batch[3 * 4 * 4]); /* the same stands in for both */
+    loader_free(l);
+    const char *first = strstr(log.lines, "a/2.ppm");
+    EXPECT(first && !strstr(first + 1, "a/2.ppm"));
     dataset_close(d);
 }
 

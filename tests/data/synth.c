@@ -147,7 +147,7 @@ TEST(synth_written_pictures_are_those_of_the_data_set)
 {
     struct synth s;
     size_t told = 0;
-    const struct synth_progress progress = {count_up, &told};
+    const struct synth_progress progress = {.made = count_up, .context = &told};
     char folder[4096], a[65], b[65];
     struct dataset *made = NULL, *written = NULL;
     const char *spec = "synth:5?train=1&val=1&test=1&pictures=2&side=32";
@@ -179,7 +179,7 @@ static size_t entries(const char *folder)
 TEST(synth_writing_can_be_stopped_and_leaves_nothing_behind)
 {
     struct synth s;
-    const struct synth_progress progress = {stop_at_three, NULL};
+    const struct synth_progress progress = {.made = stop_at_three};
     char folder[4096];
     plain_snprintf(folder, sizeof folder, "%s/set", test_folder());
     EXPECT_OK(synth_parse("synth:5?train=1&val=1&test=1&pictures=2&side=16", &s));

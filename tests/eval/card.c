@@ -22,11 +22,13 @@ TEST(card_reads_back_what_was_written)
     REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
     REQUIRE(model_new(w.dev, "resnet12", "mcl-katz", &m) == OK);
     EXPECT_OK(option_set(m.head->options, "--head.", "gamma", "41.5", m.head_settings));
+    EXPECT_OK(extractor_parse("pyramid-5,3", &m.extractor));
     t.mean[1] = 0.25f;
     EXPECT_OK(card_write(&m, &t, lines));
     EXPECT_OK(card_read("f", of_lines, lines, &c));
     EXPECT_TEXT(c.backbone, "resnet12");
     EXPECT_TEXT(c.head, "mcl-katz");
+    EXPECT_TEXT(c.extractor, "pyramid-5,3");
     EXPECT(c.transform.kind == TRANSFORM_PAD_CROP && c.transform.side == 64 && c.transform.pad == 5);
     EXPECT(!memcmp(c.transform.mean, t.mean, sizeof t.mean) && !memcmp(c.transform.std, t.std, sizeof t.std));
     REQUIRE(model_new(w.dev, "resnet12", "mcl-katz", &again) == OK);

@@ -45,6 +45,39 @@ static void bench_close(struct bench *b)
     world_close(&b->w);
 }
 
+/* What the extractor takes of maps that were encoded by hand, for whole pictures and for cells. */
+TEST(features_are_what_the_extractor_takes)
+{
+    static const char *const names[] = {"pyramid-2,1", "grid-2,1"};
+    for (int i = 0; i < 2; i++) {
+        struct bench b;
+        struct features f;
+        struct picture p = {0};
+        static float in[5 * 3 * SIDE * SIDE], wanted[64 * 5];
+        struct net_pass pass = {.mode = NET_EVAL};
+        REQUIRE(bench_open(&b, 2, false));
+        dataset_close(b.set);
+        REQUIRE(dataset_open("synth:3?train=2&pictures=2&side=40", "train", NULL, &b.set) == OK);
+        REQUIRE(model_extract(&b.m, names[i], &b.transform) == OK);
+        b.o.batch = 3;
+        REQUIRE(features_encode(&b.m, b.set, &b.o, &f) == OK);
+        EXPECT(f.data.dim[0] == 4 && f.data.dim[1] == 64 && f.data.dim[2] == 5);
+        EXPECT(i ? f.height == 5 && f.width == 1 : f.height == 1 && f.width == 5);
+        REQUIRE(dataset_picture(b.set, 2, &p) == OK);
+        if (i) EXPECT_OK(transform_cells(&b.transform, &p, 2, (size_t[]){2, 1}, NULL, in));
+        else EXPECT_OK(transform_apply(&b.transform, &p, NULL, in));
+        picture_free(&p);
+        var *x = tape_upload(b.w.t, DT_F32, 4, (size_t[]){i ? 5 : 1, 3, SIDE, SIDE}, in);
+        var *y = b.m.net->forward(b.w.t, b.m.net_settings, b.m.params, &pass, x);
+        y = i ? extract_grid(b.w.t, y, 5) : extract_pyramid(b.w.t, y, 2, (size_t[]){2, 1});
+        REQUIRE(y && tensor_bytes(&y->value) == sizeof wanted);
+        EXPECT_OK(b.w.dev->download(b.w.dev, wanted, y->value.data, sizeof wanted));
+        EXPECT(!memcmp((float *)f.data.data + 2 * 64 * 5, wanted, sizeof wanted));
+        features_free(&f);
+        bench_close(&b);
+    }
+}
+
 TEST(features_are_those_of_each_picture_alone_for_any_batch_and_threads)
 {
     struct bench b;

@@ -24,6 +24,22 @@ TEST(extractors_are_read_from_their_names)
     EXPECT_INT(e.count, 8);
 }
 
+TEST(extractors_have_the_names_that_they_are_read_from)
+{
+    static const char *const names[] = {"map", "pyramid-5,3", "grid-3,2", "grid-1,2,3,4,5,6,7,16"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct extractor e = {EXTRACT_MAP, 0, {0}};
+        text t = {0};
+        EXPECT_OK(extractor_parse(names[i], &e));
+        extractor_add_name(&e, &t);
+        EXPECT_TEXT(text_string(&t), names[i]);
+        text_free(&t);
+        if (i >= EXTRACT_KINDS) continue;
+        EXPECT_INT(e.kind, i);
+        EXPECT_TEXT(extract_table[i].name, names[i]);
+    }
+}
+
 TEST(what_is_no_extractor_is_refused_by_its_text)
 {
     static const char *const wrong[] = {

@@ -74,7 +74,8 @@ static status set_up(struct lessons *l, const char *recipe)
     TRY(trainer_new(l->w.dev, l->data, &l->settings, &l->trainer));
     TRY(course_seek(l->trainer->course, 0, 0));
     const size_t side = (size_t)l->settings.data.side;
-    l->pictures = calloc(course_most(l->trainer->course) * 3, side * side * sizeof *l->pictures);
+    l->pictures = calloc(course_most(l->trainer->course) * extractor_cells(&l->trainer->model.extractor) * 3,
+                         side * side * sizeof *l->pictures);
 done:
     return st;
 }
@@ -104,14 +105,17 @@ status lessons_step(struct lessons *l, struct taught *out)
     status st = OK;
     struct lesson lesson;
     struct trainer *t = l->trainer;
-    const size_t each = 3 * t->transform.side * t->transform.side;
+    const struct extractor *e = &t->model.extractor;
+    const size_t each = extractor_cells(e) * 3 * t->transform.side * t->transform.side;
     TRY(course_next(t->course, &lesson));
     for (size_t i = 0; i < lesson.support + lesson.queries; i++) {
         struct picture p = {0};
         struct random r = course_stream((uint64_t)l->settings.train.seed, STREAM_PICTURE, lesson.epoch, lesson.index,
                                         i);
         TRY(dataset_picture(l->data, lesson.picture[i], &p));
-        st = transform_apply(&t->transform, &p, &r, l->pictures + i * each);
+        float *to = l->pictures + i * each;
+        st = e->kind == EXTRACT_GRID ? transform_cells(&t->transform, &p, e->count, e->sizes, &r, to)
+                                     : transform_apply(&t->transform, &p, &r, to);
         picture_free(&p);
         if (st != OK) goto done;
     }

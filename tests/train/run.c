@@ -147,9 +147,13 @@ TEST(a_run_that_was_stopped_anywhere_ends_as_if_it_had_not_been)
 TEST(a_run_of_every_kind_goes_on_where_it_was)
 {
     static const char *const recipes[] = {
-        "train.sampler=unrepeated train.batch=1", "train.optimiser=adam train.rate=0.001 train.schedule=cosine",
+        "train.sampler=unrepeated train.batch=1",
+        "train.optimiser=adam train.rate=0.001 train.schedule=cosine",
         "train.stage=pretrain head.name=frn train.batch=7 data.transform=jitter",
-        "validate.every=0 validate.select=last data.transform=pad data.pad=8 data.side=20"};
+        "validate.every=0 validate.select=last data.transform=pad data.pad=8 data.side=20",
+        "net.extractor=grid-2,1",
+        "data.side=32 net.extractor=pyramid-2,1",
+        "train.stage=pretrain head.name=frn train.batch=7 net.extractor=grid-2"};
     struct run_result out;
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         REQUIRE(sit((struct sitting){.recipe = recipes[i], .name = "whole", .force = i > 0}, &out) == OK);
@@ -269,8 +273,7 @@ TEST(a_run_goes_on_from_a_checkpoint_that_is_older_than_its_metrics)
     expect_same_run("part", "whole");
 }
 
-/* The loader brings what the course names, cropped by the course's streams; metrics are means over the epoch. */
-TEST(a_run_measures_the_steps_of_its_course)
+static void expect_course(const char *more)
 {
     struct run_result out;
     struct lessons l;
@@ -279,14 +282,16 @@ TEST(a_run_measures_the_steps_of_its_course)
     size_t count = 0, right = 0, asked = 0;
     double loss = 0;
     char path[600], seen[65], wanted[65];
-    REQUIRE(lessons_open(&l, 1, ""));
+    char recipe[200];
+    snprintf(recipe, sizeof recipe, "train.epochs=1 %s", more);
+    REQUIRE(lessons_open(&l, 1, more));
     for (int i = 0; i < 3; i++) {
         REQUIRE(lessons_step(&l, &now) == OK);
         loss += now.loss * (double)now.asked;
         right += now.right;
         asked += now.asked;
     }
-    REQUIRE(sit((struct sitting){.name = "run", .recipe = "train.epochs=1"}, &out) == OK);
+    REQUIRE(sit((struct sitting){.name = "run", .force = *more, .recipe = recipe}, &out) == OK);
     snprintf(path, sizeof path, "%s/metrics.jsonl", folder_of("run"));
     REQUIRE(metrics_read(path, l.memory, &lines, &count) == OK && count == 1);
     EXPECT_NEAR(lines[0].loss, loss / (double)asked, 0);
@@ -302,12 +307,22 @@ TEST(a_run_measures_the_steps_of_its_course)
     lessons_close(&l);
 }
 
+/* The loader brings what the course names, cropped by the course's streams; metrics are means over the epoch. */
+TEST(a_run_measures_the_steps_of_its_course)
+{
+    expect_course("");
+    expect_course("net.extractor=grid-2,1");
+}
+
 TEST(a_run_does_not_depend_on_the_number_of_threads)
 {
     struct run_result out;
-    REQUIRE(sit((struct sitting){.name = "one", .threads = 1}, &out) == OK);
-    REQUIRE(sit((struct sitting){.name = "three", .threads = 3}, &out) == OK);
-    expect_same_run("one", "three");
+    static const char *const recipes[] = {"", "net.extractor=grid-2,1"};
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(sit((struct sitting){.name = "one", .recipe = recipes[i], .force = i, .threads = 1}, &out) == OK);
+        REQUIRE(sit((struct sitting){.name = "three", .recipe = recipes[i], .force = i, .threads = 3}, &out) == OK);
+        expect_same_run("one", "three");
+    }
 }
 
 TEST(a_run_is_neither_overwritten_nor_shared_nor_made_up)
@@ -389,13 +404,13 @@ TEST(a_run_on_a_full_disk_stops_and_its_checkpoint_is_good)
 
 TEST(the_kept_model_says_what_it_is)
 {
-    static const char *const keys[][2] = {{"backbone", "conv4"}, {"head", "mcl-katz"},      {"input", "16"},
-                                          {"classes", "4"},      {"epochs", NULL},          {"accuracy", NULL},
-                                          {"recipe", NULL},      {"data_fingerprint", NULL}};
+    static const char *const keys[][2] = {{"backbone", "conv4"}, {"head", "mcl-katz"}, {"extractor", "grid-2"},
+                                          {"input", "16"},       {"classes", "4"},     {"epochs", NULL},
+                                          {"accuracy", NULL},    {"recipe", NULL},     {"data_fingerprint", NULL}};
     struct run_result out;
     struct weights *w = NULL;
     char path[600];
-    REQUIRE(sit((struct sitting){.name = "run", .recipe = "train.epochs=1"}, &out) == OK);
+    REQUIRE(sit((struct sitting){.name = "run", .recipe = "train.epochs=1 net.extractor=grid-2"}, &out) == OK);
     snprintf(path, sizeof path, "%s/best.safetensors", folder_of("run"));
     REQUIRE(weights_open(path, &w) == OK);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -64,6 +64,9 @@ TEST(settings_every_shipped_recipe_is_good)
             EXPECT(s.validate.every == 0 || s.validate.shot == shot);
             EXPECT(s.data.set != NULL && s.train.seed == 1);
             EXPECT((s.train.stage == STAGE_PRETRAIN) == (strstr(e->d_name, "pretrain") != NULL));
+            EXPECT_TEXT(s.net.extractor, strstr(e->d_name, "-pyramid") ? "pyramid-5,3"
+                                         : strstr(e->d_name, "-grid")  ? "grid-3,2"
+                                                                       : "map");
             check_head(&s.head);
             check_round_trip(&s, memory);
         }
@@ -71,7 +74,7 @@ TEST(settings_every_shipped_recipe_is_good)
         recipes++;
     }
     closedir(folder);
-    EXPECT_INT(recipes, 25);
+    EXPECT_INT(recipes, 41);
 }
 
 TEST(settings_of_the_paper_become_its_optimiser_and_schedule)

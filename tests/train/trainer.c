@@ -40,16 +40,42 @@ TEST(training_does_not_depend_on_the_number_of_threads)
     EXPECT(strcmp(one, other) != 0);
 }
 
-/* The options change what is computed: both passes in one, statistics kept, another sampler. */
+/* The options change what is computed: both passes in one, statistics kept, another sampler, cells. */
 TEST(training_options_change_the_weights)
 {
-    static const char *const recipes[] = {"", "net.bn-joint=yes", "train.sampler=unrepeated", "train.optimiser=adam",
-                                          "net.freeze-bn=yes"};
+    static const char *const recipes[] = {"",
+                                          "net.bn-joint=yes",
+                                          "train.sampler=unrepeated",
+                                          "train.optimiser=adam",
+                                          "net.freeze-bn=yes",
+                                          "net.extractor=grid-2",
+                                          "net.extractor=grid-2,1"};
     enum { COUNT = sizeof recipes / sizeof *recipes };
     char hex[COUNT][65] = {{0}};
     for (int i = 0; i < COUNT; i++) train_hash(2, recipes[i], 4, hex[i]);
     for (int i = 0; i < COUNT; i++)
         for (int k = 0; k < i; k++) EXPECT(strcmp(hex[i], hex[k]) != 0);
+}
+
+/* At 32 pixels the map is 2 x 2; the trainer and the classes of pre-training are made for what the extractor takes. */
+TEST(training_takes_the_vectors_of_its_extractor)
+{
+    static const char *const recipes[] = {"", " net.extractor=pyramid-2", " net.extractor=pyramid-2,1",
+                                          " net.extractor=grid-2,1"};
+    static const size_t locations[] = {4, 4, 5, 5};
+    char hex[4][65] = {{0}};
+    for (int i = 0; i < 4; i++) {
+        char recipe[200];
+        struct lessons l;
+        snprintf(recipe, sizeof recipe, "data.side=32%s", recipes[i]);
+        train_hash(2, recipe, 2, hex[i]);
+        snprintf(recipe, sizeof recipe, "data.side=32 train.stage=pretrain head.name=frn%s", recipes[i]);
+        REQUIRE(lessons_open(&l, 1, recipe));
+        EXPECT_INT(params_find(l.trainer->model.params, "pre.cat")->value.dim[1], locations[i]);
+        lessons_close(&l);
+    }
+    EXPECT_TEXT(hex[1], hex[0]); /* averages over single locations are the map */
+    EXPECT(strcmp(hex[2], hex[0]) && strcmp(hex[3], hex[0]) && strcmp(hex[3], hex[2]));
 }
 
 /* Support and query are normalised by their own statistics: after one step from 0 and 1, the running ones hold a share
