@@ -117,6 +117,9 @@ static void compare_result(const struct golden *g, const centra_episode *e, cons
                                         "grad_params/head.fc1.bias.npy",
                                         "grad_params/head.fc2.weight.npy",
                                         "grad_params/head.fc2.bias.npy",
+                                        "grad_params/head.key.weight.npy",
+                                        "grad_params/head.query.weight.npy",
+                                        "grad_params/head.value.weight.npy",
                                         NULL};
     const size_t support = e->support_count * e->channels * e->support_locations;
     const size_t query = e->query_count * e->channels * e->query_locations;
@@ -259,6 +262,7 @@ TEST(matching_gives_the_recorded_numbers) { for_golden("matching", check_head); 
 TEST(dn4_gives_the_recorded_numbers) { for_golden("dn4_", check_head); }
 TEST(relation_gives_the_recorded_numbers) { for_golden("relation", check_head); }
 TEST(r2d2_gives_the_recorded_numbers) { for_golden("r2d2", check_head); }
+TEST(ctx_gives_the_recorded_numbers) { for_golden("ctx_", check_head); }
 TEST(label_prop_gives_the_recorded_numbers) { for_golden("label_prop", check_head); }
 
 /* frn_pretrain and frn_aux are losses, not episodes. */
