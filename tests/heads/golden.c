@@ -260,6 +260,8 @@ TEST(proto_gives_the_recorded_numbers) { for_golden("proto", check_head); }
 
 TEST(matching_gives_the_recorded_numbers) { for_golden("matching", check_head); }
 TEST(dn4_gives_the_recorded_numbers) { for_golden("dn4_", check_head); }
+TEST(mn4_gives_the_recorded_numbers) { for_golden("mn4_", check_head); }
+TEST(dmn4_gives_the_recorded_numbers) { for_golden("dmn4_", check_head); }
 TEST(relation_gives_the_recorded_numbers) { for_golden("relation", check_head); }
 TEST(r2d2_gives_the_recorded_numbers) { for_golden("r2d2", check_head); }
 TEST(ctx_gives_the_recorded_numbers) { for_golden("ctx_", check_head); }
