@@ -46,6 +46,10 @@ var *op_solve(tape *t, var *a, var *b);                  /* a x = b by LU: [(b,)
 var *op_cholesky_solve(tape *t, var *a, var *b);         /* a symmetric positive definite */
 var *op_qr(tape *t, var *a, var **r);                    /* thin: returns q [(b,) m, n], *r [(b,) n, n]; m >= n */
 
+/* Optimal transport, `b` times `g` problems side by side: cost [b, m, g, n], supply [b, g, m], demand [b, g, n], whose sums
+ * agree, to the least cost [b, g]. */
+var *op_transport(tape *t, var *cost, var *supply, var *demand);
+
 /* classes and losses; labels: i32 [n], 0 <= label < way */
 var *op_class_mean(tape *t, var *x, const tensor *labels,
                    size_t way);                                    /* [n, ...] to [way, ...]; each class has a row */

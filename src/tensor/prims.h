@@ -62,6 +62,19 @@ struct walk_args {
     tensor *d_proto, *d_query;  /* overwritten, not added to; NULL: no derivative */
 };
 
+/* Problems of optimal transport side by side: of each of `b` groups of rows to each of `g` groups of columns. Weights are
+ * not negative and not all 0; demand is scaled to the sum of its supply. Exact up to rounding. */
+struct transport_args {
+    const tensor *cost;   /* [b, m, g, n] */
+    const tensor *supply; /* [b, g, m] */
+    const tensor *demand; /* [b, g, n] */
+    tensor *value;        /* [b, g] the least sum of flow * cost */
+    tensor *flow;         /* as cost, or NULL */
+    tensor *supply_price,
+        *demand_price; /* as supply and demand, or NULL: what one unit more would cost; only sums of the
+                                          * two, one of each, have a meaning */
+};
+
 struct
     sgd_args { /* g = grad + decay value; v = momentum v + (1 - dampening) g; value -= rate v, or rate (g + momentum v) */
     double rate, momentum, dampening, decay;

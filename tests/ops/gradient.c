@@ -170,6 +170,12 @@ static var *g_walk_nll(struct world *w, var **in)
     return op_walk_nll(w->t, in[0], in[1], op_labels(w->t, (int32_t[]){1, 0, 1}, 3, 2), &walk_settings, 0, &out);
 }
 
+/* costs alone, and weights that keep their sum */
+static var *g_transport(struct world *w, var **in)
+{
+    return op_transport(w->t, in[0], op_softmax(w->t, in[1], 2), op_softmax(w->t, in[2], 2));
+}
+
 static const struct grad_case cases[] = {
     {"adaptive_pool", "5x4 to 2x3", {{4, {2, 1, 5, 4}}}, -1, 1, false, g_pool},
     {"affine", "", {{2, {3, 4}}}, -1, 1, false, g_affine},
@@ -233,6 +239,7 @@ static const struct grad_case cases[] = {
     {"sum", "mean", {{3, {2, 3, 4}}}, -1, 1, false, g_mean},
     {"top_k", "middle axis", {{3, {2, 4, 3}}}, -2, 2, true, g_top_k},
     {"top_k", "max", {{2, {3, 5}}}, -2, 2, true, g_max},
+    {"transport", "", {{4, {2, 3, 2, 4}}, {3, {2, 2, 3}}, {3, {2, 2, 4}}}, -1, 1, false, g_transport},
     {"unary", "exp", {{1, {7}}}, -1, 1, false, g_exp},
     {"unary", "log", {{1, {7}}}, 0.5, 2, false, g_log},
     {"unary", "sqrt", {{1, {7}}}, 0.5, 2, false, g_sqrt},
