@@ -1,0 +1,71 @@
+/* deepemd_fit.c - class maps fitted to several shots of a class, what the paper of deepemd calls a structured fully connected
+ * layer: they start as the mean of the shots, which are then classified as queries, a few at a time, and follow the
+ * gradient of the cross entropy.
+ *
+ * Each step is a recording of its own on a second tape, so that a fit needs the memory of one step. */
+#include "base/size.h"
+#include "heads/deepemd.h"
+
+struct fit {
+    const struct deepemd *s;
+    const struct deepemd_fit *f;
+    tape *t; /* owned */
+    tensor *maps, grad, momentum;
+    bool first;
+};
+
+static const tensor *index_of(tape *t, const int32_t *order, size_t n)
+{
+    const var *v = tape_upload(t, DT_I32, 1, &n, order);
+    return v ? &v->value : NULL;
+}
+
+/* The labels of some shots. */
+static const tensor *labels_of(tape *t, const struct deepemd_fit *f, const int32_t *order, size_t n, size_t way)
+{
+    void *host;
+    const status st = tape_host(t, n * sizeof(int32_t), &host);
+    if (st != OK) return (const tensor *)tape_fail(t, st);
+    for (size_t i = 0; i < n; i++) ((int32_t *)host)[i] = f->labels[order[i]];
+    return op_labels(t, host, n, way);
+}
+
+static status step(struct fit *w, const int32_t *order, size_t n)
+{
+    status st = OK;
+    tape *t = w->t;
+    struct device *d = tape_device(t);
+    const struct sgd_args sgd = {.rate = w->s->rate,
+                                 .momentum = w->s->momentum,
+                                 .dampening = w->s->dampening,
+                                 .decay = w->s->decay,
+                                 .first = w->first};
+    tape_reset(t, TAPE_TRAINING);
+    var *maps = tape_leaf(t, w->maps, &w->grad, GRAD_OVERWRITES);
+    const tensor *index = index_of(t, order, n);
+    var *query = index ? op_gather(t, tape_constant(t, w->f->support), 0, index) : NULL;
+    var *logits = deepemd_logits(t, w->s, maps, query);
+    var *loss = op_cross_entropy(t, logits, labels_of(t, w->f, order, n, w->maps->dim[0]));
+    TRY(tape_status(t));
+    TRY(tape_backward(t, loss));
+    TRY(PRIM_CALL(d, w->maps->type, sgd_step, (d, &sgd, &w->grad, &w->momentum, w->maps)));
+    w->first = false;
+done:
+    return st;
+}
+
+status deepemd_fit_maps(tape *t, const struct deepemd *s, const struct deepemd_fit *f, tensor *maps)
+{
+    status st = OK;
+    struct fit w = {.s = s, .f = f, .maps = maps, .first = true};
+    TRY(tape_tensor(t, maps->type, 3, maps->dim, &w.grad));
+    TRY(tape_tensor(t, maps->type, 3, maps->dim, &w.momentum));
+    TRY(tape_new(tape_device(t), TAPE_TRAINING, &w.t));
+    for (size_t e = 0; e < f->epochs; e++)
+        for (size_t i = 0; i < f->count; i += (size_t)s->batch)
+            TRY(step(&w, f->order + e * f->count + i, size_min((size_t)s->batch, f->count - i)));
+    st = tape_device(t)->sync(tape_device(t)); /* what went wrong on the way is told here */
+done:
+    tape_free(w.t);
+    return st;
+}
