@@ -66,37 +66,57 @@ static var *apart(tape *t, int variant, var *found, var *values)
     return op_mean(t, op_reshape(t, own, 2, (size_t[]){nq, rq}), 1u << 1, KEEP_AXES);
 }
 
-/* One class after the other: attention over it is all that is kept of the pairs. */
-static var *distances(tape *t, const struct ctx *s, const struct shots *shots, const struct episode *e, var *const *v)
+/* What the chunks of queries share: settings and, as inputs, these. */
+enum { KEYS, OFFERS, ASK, OFFER, SHARED }; /* [ns*rs, 128] twice, then the maps of queries */
+struct job {
+    struct ctx s;
+    const size_t *first; /* [way + 1] pictures of the classes */
+    size_t way, rs;
+};
+
+/* Mean distances [nq, way] of some queries, one class after the other: attention over it is all that is kept of the
+ * pairs. */
+static var *distances(tape *t, const void *context, var *const *shared, var *query, size_t first)
 {
+    const struct job *j = context;
     void *host;
-    const size_t rs = e->support->value.dim[2];
-    const status st = tape_host(t, e->way * sizeof(var *), &host);
+    const status st = tape_host(t, j->way * sizeof(var *), &host);
+    (void)first;
     if (st != OK) return tape_fail(t, st);
     var **each = host;
-    var *keys = rows_of(t, mapped(t, v[KEY], shots->support)); /* [ns*rs, 128] */
-    var *offers = rows_of(t, mapped(t, v[VALUE], shots->support));
-    var *asks = rows_of(t, mapped(t, v[s->tie ? KEY : QUERY], e->query)); /* [nq*rq, 128] */
-    var *values = mapped(t, v[VALUE], e->query);                          /* [nq, 128, rq] */
-    asks = op_affine(t, asks, 1 / sqrt((double)WIDTH), 0);
-    for (size_t c = 0; c < e->way; c++) {
-        const size_t from = shots->first[c] * rs, to = shots->first[c + 1] * rs;
-        var *attention = op_softmax(t, op_matmul(t, asks, false, op_slice(t, keys, 0, from, to), true), 1);
-        each[c] = apart(t, s->variant, op_matmul(t, attention, false, op_slice(t, offers, 0, from, to), false), values);
+    var *asks = op_affine(t, rows_of(t, mapped(t, shared[ASK], query)), 1 / sqrt((double)WIDTH), 0); /* [nq*rq, 128] */
+    var *values = mapped(t, shared[OFFER], query);                                                   /* [nq, 128, rq] */
+    for (size_t c = 0; c < j->way; c++) {
+        const size_t from = j->first[c] * j->rs, to = j->first[c + 1] * j->rs;
+        var *attention = op_softmax(t, op_matmul(t, asks, false, op_slice(t, shared[KEYS], 0, from, to), true), 1);
+        var *found = op_matmul(t, attention, false, op_slice(t, shared[OFFERS], 0, from, to), false);
+        each[c] = apart(t, j->s.variant, found, values);
     }
-    return op_concat(t, e->way, each, 1);
+    return op_concat(t, j->way, each, 1);
 }
 
 static bool ctx_forward(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
                         struct head_result *out)
 {
+    const struct ctx *s = settings;
     struct shots shots;
     var *v[PARAMS];
+    void *job;
     (void)want;
     if (!e->query || !shots_sort(t, e, &shots)) return false;
-    for (int i = 0; i < PARAMS; i++)
-        v[i] = head_var(t, params, &ctx_params[i], e->support->value.dim[1], e->support->value.type);
-    out->scores = op_affine(t, distances(t, settings, &shots, e, v), -1, 0);
+    const dtype type = e->support->value.type;
+    const size_t rs = e->support->value.dim[2], rq = e->query->value.dim[2];
+    const status st = tape_host(t, sizeof(struct job), &job);
+    if (st != OK) return tape_fail(t, st) != NULL;
+    *(struct job *)job = (struct job){*s, shots.first, e->way, rs};
+    for (int i = 0; i < PARAMS; i++) v[i] = head_var(t, params, &ctx_params[i], e->support->value.dim[1], type);
+    var *const shared[SHARED] = {[KEYS] = rows_of(t, mapped(t, v[KEY], shots.support)),
+                                 [OFFERS] = rows_of(t, mapped(t, v[VALUE], shots.support)),
+                                 [ASK] = v[s->tie ? KEY : QUERY],
+                                 [OFFER] = v[VALUE]};
+    const size_t numbers = rq * (2 * shots.first[e->way] * rs + (e->way + 3) * WIDTH);
+    const struct chunks chunks = {chunks_rows(t, type, numbers), e->way, distances, job};
+    out->scores = op_affine(t, op_chunks(t, &chunks, SHARED, shared, e->query), -1, 0);
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
     return out->scores && (out->loss || !e->query_labels);
 }

@@ -53,20 +53,37 @@ static var *centred(tape *t, var *maps)
     return op_l2norm(t, op_sub(t, maps, op_mean(t, maps, 1u << 1, KEEP_AXES)), 1);
 }
 
+enum { COLUMNS, CLASSES, SHARED }; /* minus the centred class maps as [C, way*rs], and the class maps */
+
+/* Least costs [nq, way] of some queries. */
+static var *carry(tape *t, const void *context, var *const *shared, var *query, size_t first)
+{
+    const struct deepemd *s = context;
+    struct deepemd_weights w;
+    (void)first;
+    if (!shared[CLASSES] || !query) return NULL;
+    const size_t way = shared[CLASSES]->value.dim[0], rs = shared[CLASSES]->value.dim[2];
+    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
+    if (!deepemd_weigh(t, shared[CLASSES], s->wgrad ? query : tape_constant(t, &query->value), &w)) return NULL;
+    var *cost = op_matmul(t, centred(t, query), true, shared[COLUMNS], false); /* -cos */
+    cost = op_reshape(t, cost, 4, (size_t[]){nq, rq, way, rs});
+    return op_transport(t, cost, scaled(t, w.query), scaled(t, w.classes));
+}
+
 var *deepemd_logits(tape *t, const struct deepemd *s, var *classes, var *query)
 {
-    struct deepemd_weights w;
+    void *context;
     if (!classes || !query) return NULL;
     const size_t way = classes->value.dim[0], c = classes->value.dim[1], rs = classes->value.dim[2];
-    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
-    if (!(s->wgrad ? deepemd_weigh(t, classes, query, &w)
-                   : deepemd_weigh(t, tape_constant(t, &classes->value), tape_constant(t, &query->value), &w)))
-        return NULL;
-    var *columns = op_permute(t, op_affine(t, centred(t, classes), -1, 0), (int[]){1, 0, 2}); /* the cost is -cos */
-    columns = op_reshape(t, columns, 2, (size_t[]){c, way * rs});
-    var *cost = op_matmul(t, centred(t, query), true, columns, false);
-    cost = op_reshape(t, cost, 4, (size_t[]){nq, rq, way, rs});
-    return op_affine(t, op_transport(t, cost, scaled(t, w.query), scaled(t, w.classes)), -s->temperature, 0);
+    const status st = tape_host(t, sizeof *s, &context);
+    if (st != OK) return tape_fail(t, st);
+    *(struct deepemd *)context = *s;
+    var *columns = op_permute(t, op_affine(t, centred(t, classes), -1, 0), (int[]){1, 0, 2});
+    var *const shared[SHARED] = {[COLUMNS] = op_reshape(t, columns, 2, (size_t[]){c, way * rs}),
+                                 [CLASSES] = s->wgrad ? classes : tape_constant(t, &classes->value)};
+    const size_t numbers = 2 * query->value.dim[2] * (c + way * rs);
+    const struct chunks chunks = {chunks_rows(t, classes->value.type, numbers), way, carry, context};
+    return op_affine(t, op_chunks(t, &chunks, SHARED, shared, query), -s->temperature, 0);
 }
 
 static var *first_shots(tape *t, const struct shots *shots, size_t way)

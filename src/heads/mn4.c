@@ -165,21 +165,64 @@ done:
     return tape_fail(t, st);
 }
 
+/* What the chunks of queries share beside the support's directions. */
+struct job {
+    struct mn4 s;
+    size_t way, rs;
+    const size_t *first; /* [way + 1] pictures of the classes */
+    bool equal;
+    size_t *kept; /* [nq] to be filled in */
+};
+
 /* The largest of each class's columns of cosines [nq, rq, features]: [nq, rq, way] */
-static var *best_of_classes(tape *t, var *cosines, const size_t *first, bool equal, size_t way, size_t rs)
+static var *best_of_classes(tape *t, const struct job *j, var *cosines)
 {
     void *host;
     if (!cosines) return NULL;
     const size_t nq = cosines->value.dim[0], rq = cosines->value.dim[1], m = cosines->value.dim[2];
-    if (equal) return op_max(t, op_reshape(t, cosines, 4, (size_t[]){nq, rq, way, m / way}), 3);
-    const status st = tape_host(t, way * sizeof(var *), &host);
+    if (j->equal) return op_max(t, op_reshape(t, cosines, 4, (size_t[]){nq, rq, j->way, m / j->way}), 3);
+    const status st = tape_host(t, j->way * sizeof(var *), &host);
     if (st != OK) return tape_fail(t, st);
     var **each = host;
-    for (size_t c = 0; c < way; c++) {
-        var *own = op_max(t, op_slice(t, cosines, 2, first[c] * rs, first[c + 1] * rs), 2);
+    for (size_t c = 0; c < j->way; c++) {
+        var *own = op_max(t, op_slice(t, cosines, 2, j->first[c] * j->rs, j->first[c + 1] * j->rs), 2);
         each[c] = op_reshape(t, own, 3, (size_t[]){nq, rq, 1});
     }
-    return op_concat(t, way, each, 2);
+    return op_concat(t, j->way, each, 2);
+}
+
+/* Scores of some queries; shared[0] are the support's directions [features, C]. */
+static var *score_some(tape *t, const void *context, var *const *shared, var *query, size_t first)
+{
+    const struct job *j = context;
+    var *cosines = op_matmul(t, op_l2norm(t, query, 1), true, shared[0], true); /* [nq, rq, features] */
+    var *best = best_of_classes(t, j, cosines);
+    if (!best) return NULL;
+    struct matches m = {.nq = query->value.dim[0],
+                        .rq = query->value.dim[2],
+                        .way = j->way,
+                        .features = cosines->value.dim[2],
+                        .type = cosines->value.type};
+    if (!match(t, &j->s, cosines, best, &m)) return NULL;
+    return op_sum(t, op_mul(t, best, weights(t, &j->s, &m, j->kept + first)), 1u << 1, DROP_AXES);
+}
+
+static struct job *job_new(tape *t, const struct mn4 *s, const struct episode *e, const struct shots *shots)
+{
+    status st = OK;
+    void *host, *kept;
+    TRY(tape_host(t, sizeof(struct job), &host));
+    TRY(tape_host(t, e->query->value.dim[0] * sizeof(size_t), &kept));
+    *(struct job *)host = (struct job){.s = *s,
+                                       .way = e->way,
+                                       .rs = e->support->value.dim[2],
+                                       .first = shots->first,
+                                       .equal = shots->equal || s->shots == AVERAGE,
+                                       .kept = kept};
+    return host;
+done:
+    tape_fail(t, st);
+    return NULL;
 }
 
 static bool mn4_forward(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
@@ -187,26 +230,21 @@ static bool mn4_forward(tape *t, const void *settings, struct params *params, co
 {
     const struct mn4 *s = settings;
     struct shots shots;
-    void *kept;
     (void)params;
     (void)want;
     if (!e->query || !shots_sort(t, e, &shots)) return false;
     if (s->keep == LEADING && e->way < 2)
         return tape_fail(t, fail(ST_VALUE,
                                  "dmn4 compares the best class with the second; this episode has one class")) != NULL;
-    const size_t nq = e->query->value.dim[0], rq = e->query->value.dim[2], rs = e->support->value.dim[2];
     var *maps = s->shots == AVERAGE ? op_class_mean(t, e->support, e->support_labels, e->way) : shots.support;
-    if (!maps) return false;
-    const size_t c = maps->value.dim[1], features = maps->value.dim[0] * rs;
+    const struct job *j = maps ? job_new(t, s, e, &shots) : NULL;
+    if (!j) return false;
+    const size_t c = maps->value.dim[1], features = maps->value.dim[0] * j->rs, rq = e->query->value.dim[2];
     var *rows = op_reshape(t, op_permute(t, op_l2norm(t, maps, 1), (int[]){0, 2, 1}), 2, (size_t[]){features, c});
-    var *cosines = op_matmul(t, op_l2norm(t, e->query, 1), true, rows, true); /* [nq, rq, features] */
-    var *best = best_of_classes(t, cosines, shots.first, shots.equal || s->shots == AVERAGE, e->way, rs);
-    struct matches m = {.nq = nq, .rq = rq, .way = e->way, .features = features, .type = maps->value.type};
-    const status st = tape_host(t, nq * sizeof(size_t), &kept);
-    if (st != OK) return tape_fail(t, st) != NULL;
-    if (!match(t, s, cosines, best, &m)) return false;
-    out->scores = op_sum(t, op_mul(t, best, weights(t, s, &m, kept)), 1u << 1, DROP_AXES);
-    if (e->query_labels && s->norm) out->loss = weighted_loss(t, out->scores, e->query_labels, kept);
+    const size_t numbers = rq * (c + 2 * features);
+    const struct chunks chunks = {chunks_rows(t, maps->value.type, numbers), e->way, score_some, j};
+    out->scores = op_chunks(t, &chunks, 1, &rows, e->query);
+    if (e->query_labels && s->norm) out->loss = weighted_loss(t, out->scores, e->query_labels, j->kept);
     else if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
     return out->scores && (out->loss || !e->query_labels);
 }

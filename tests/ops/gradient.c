@@ -82,6 +82,21 @@ static var *g_qr(struct world *w, var **in)
     return op_concat(w->t, 2, (var *[]){q, r}, -2);
 }
 
+/* rows [n, 4] with a shared matrix [3, 4], and the number of the row */
+static var *chunk_body(tape *t, const void *context, var *const *shared, var *each, size_t first)
+{
+    const double *factor = context;
+    var *y = op_matmul(t, op_exp(t, each), false, shared[0], true);
+    return op_affine(t, y, factor[first / 2], 0);
+}
+
+static var *g_chunks(struct world *w, var **in)
+{
+    static const double factor[] = {1, -2, 3};
+    const struct chunks c = {.rows = 2, .columns = 3, .body = chunk_body, .context = factor};
+    return op_chunks(w->t, &c, 1, &in[1], in[0]);
+}
+
 static var *g_class_mean(struct world *w, var **in)
 {
     return op_class_mean(w->t, in[0], op_labels(w->t, (int32_t[]){1, 0, 2, 1, 1}, 5, 3), 3);
@@ -190,6 +205,7 @@ static const struct grad_case cases[] = {
     {"cholesky_solve", "", {{2, {3, 3}}, {2, {3, 2}}}, -1, 1, false, g_cholesky_solve},
     {"cholesky_solve", "batch", {{3, {2, 3, 3}}, {3, {2, 3, 2}}}, -1, 1, false, g_cholesky_solve},
     {"cholesky_solve", "one matrix for all", {{2, {3, 3}}, {3, {2, 3, 2}}}, -1, 1, false, g_cholesky_solve},
+    {"chunks", "the last one shorter", {{2, {5, 4}}, {2, {3, 4}}}, -1, 1, false, g_chunks},
     {"class_mean", "", {{3, {5, 2, 3}}}, -1, 1, false, g_class_mean},
     {"concat", "middle axis", {{3, {2, 1, 3}}, {3, {2, 2, 3}}}, -1, 1, false, g_concat},
     {"conv2d", "3x3", {{4, {1, 4, 5, 2}}, {4, {3, 2, 3, 3}}}, -1, 1, false, g_conv},
