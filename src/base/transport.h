@@ -8,7 +8,7 @@
  * method ends even where many amounts are equal.
  *
  * The code stands in the header, because every device compiles it for itself: TRANSPORT_CODE is what it puts in front
- * of a function. Nothing is allocated. */
+ * of a function, TRANSPORT_LOWEST how it finds a bit. Nothing is allocated. */
 #ifndef BASE_TRANSPORT_H
 #define BASE_TRANSPORT_H
 #include <math.h>
@@ -18,22 +18,27 @@
 
 #ifndef TRANSPORT_CODE
 #define TRANSPORT_CODE static inline
+#define TRANSPORT_LOWEST(set) __builtin_ctzll(set) /* the number of the lowest bit */
 #endif
 
-enum { TRANSPORT_LANES = 4 };
+enum { TRANSPORT_LANES = 4, TRANSPORT_LOOK = 2 };
 #define TRANSPORT_WHOLE ((int64_t)1 << 50)
 
 struct transport {
     int rows, columns, stride; /* the columns rounded up to TRANSPORT_LANES */
+    int words;                 /* of a set of places, 64 to a word */
     double *cost;              /* [rows, stride]: to be filled in; behind the columns INFINITY (transport_carve) */
     double *price;             /* u [rows], v [stride] */
     double *open;              /* [stride] while the first tree is made */
     int64_t *amount;           /* [places] supply and demand: rows, then columns */
     int64_t *flow;             /* [places] on the arc between a place and its parent */
-    int *parent, *depth, *child, *next, *previous; /* [places] the tree; siblings are a list; -1: none */
-    int *arc_row, *arc_column; /* [places] the first arcs; later arc_row holds an order of the places */
+    uint64_t *below;           /* [places, words] sets: the places below each in the tree, and itself */
+    uint64_t *moving, *before; /* [words] for transport_pivot */
+    int *parent;               /* [places]; -1: the root */
+    int *order;                /* [places] of the first tree: parents before children */
+    int *arc_row, *arc_column; /* [places] the first arcs */
     int *arc_first, *arc_next; /* [places], [2 * places] lists of the ends of arcs at each place; end e is that of arc
-                                  * e / 2 at its row, or where e is odd at its column */
+                                * e / 2 at its row, or where e is odd at its column */
 };
 
 TRANSPORT_CODE int transport_stride(int columns)
@@ -41,32 +46,36 @@ TRANSPORT_CODE int transport_stride(int columns)
     return (columns + TRANSPORT_LANES - 1) / TRANSPORT_LANES * TRANSPORT_LANES;
 }
 
+TRANSPORT_CODE int transport_words(int rows, int columns) { return (rows + columns + 63) / 64; }
+
 /* Bytes of memory for one problem; a multiple of 8. */
 TRANSPORT_CODE size_t transport_bytes(int rows, int columns)
 {
     const size_t r = (size_t)rows, s = (size_t)transport_stride(columns), places = r + (size_t)columns;
-    return (r * s + r + 2 * s + 2 * places) * 8 + (10 * places + 1) / 2 * 8;
+    const size_t words = (size_t)transport_words(rows, columns);
+    return (r * s + r + 2 * s + 2 * places + (places + 2) * words) * 8 + (7 * places + 1) / 2 * 8;
 }
 
 /* Lays the arrays into `memory`, aligned to 8 bytes, and fills what lies behind the columns. */
 TRANSPORT_CODE void transport_carve(struct transport *t, int rows, int columns, void *memory)
 {
-    const int stride = transport_stride(columns);
+    const int stride = transport_stride(columns), words = transport_words(rows, columns);
     const size_t r = (size_t)rows, s = (size_t)stride, places = r + (size_t)columns;
     t->rows = rows;
     t->columns = columns;
     t->stride = stride;
+    t->words = words;
     t->cost = (double *)memory;
     t->price = t->cost + r * s;
     t->open = t->price + r + s;
     t->amount = (int64_t *)(void *)(t->open + s);
     t->flow = t->amount + places;
-    t->parent = (int *)(void *)(t->flow + places);
-    t->depth = t->parent + places;
-    t->child = t->depth + places;
-    t->next = t->child + places;
-    t->previous = t->next + places;
-    t->arc_row = t->previous + places;
+    t->below = (uint64_t *)(void *)(t->flow + places);
+    t->moving = t->below + places * (size_t)words;
+    t->before = t->moving + words;
+    t->parent = (int *)(void *)(t->before + words);
+    t->order = t->parent + places;
+    t->arc_row = t->order + places;
     t->arc_column = t->arc_row + places;
     t->arc_first = t->arc_column + places;
     t->arc_next = t->arc_first + places;
@@ -128,8 +137,8 @@ TRANSPORT_CODE int transport_greedy(struct transport *t)
     double *wanted = t->open;
     for (int j = 0; j < t->stride; j++) wanted[j] = INFINITY;
     for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < t->columns; j++)
-            if (t->cost[i * t->stride + j] < wanted[j]) wanted[j] = t->cost[i * t->stride + j];
+        for (int j = 0; j < t->stride; j++)
+            wanted[j] = t->cost[i * t->stride + j] < wanted[j] ? t->cost[i * t->stride + j] : wanted[j];
     for (int j = t->columns; j < t->stride; j++) wanted[j] = -INFINITY;
     for (int p = 0; p < t->rows + t->columns; p++) t->flow[p] = t->amount[p];
     for (int i = 0; i < t->rows; i++) {
@@ -147,64 +156,45 @@ TRANSPORT_CODE int transport_greedy(struct transport *t)
     return arcs;
 }
 
-TRANSPORT_CODE void transport_attach(struct transport *t, int place, int parent)
-{
-    t->parent[place] = parent;
-    t->previous[place] = -1;
-    t->next[place] = t->child[parent];
-    if (t->child[parent] >= 0) t->previous[t->child[parent]] = place;
-    t->child[parent] = place;
-}
-
-TRANSPORT_CODE void transport_detach(struct transport *t, int place)
-{
-    if (t->previous[place] >= 0) t->next[t->previous[place]] = t->next[place];
-    else t->child[t->parent[place]] = t->next[place];
-    if (t->next[place] >= 0) t->previous[t->next[place]] = t->previous[place];
-}
-
 TRANSPORT_CODE double transport_cost(const struct transport *t, int a, int b) /* of the arc between two places */
 {
     return a < b ? t->cost[a * t->stride + b - t->rows] : t->cost[b * t->stride + a - t->rows];
 }
 
-/* A place below another: prices and depth follow. */
-TRANSPORT_CODE void transport_hang(struct transport *t, int place, int parent)
+/* Puts a place below another, or -1: at the root, behind the `n` places of the first tree so far, and then all that the
+ * first arcs connect with it. Returns how many there are. */
+TRANSPORT_CODE int transport_grow(struct transport *t, int n, int place, int parent)
 {
-    transport_attach(t, place, parent);
-    t->depth[place] = t->depth[parent] + 1;
-    t->price[place] = transport_cost(t, place, parent) - t->price[parent];
-}
-
-/* The place that follows in a walk through all below `top`, or -1. */
-TRANSPORT_CODE int transport_follow(const struct transport *t, int place, int top)
-{
-    if (t->child[place] >= 0) return t->child[place];
-    while (place != top && t->next[place] < 0) place = t->parent[place];
-    return place == top ? -1 : t->next[place];
-}
-
-/* Hangs all that the first arcs connect with `top`, which hangs already. */
-TRANSPORT_CODE void transport_grow(struct transport *t, int top)
-{
-    for (int place = top; place >= 0; place = transport_follow(t, place, top)) {
-        for (int end = t->arc_first[place]; end >= 0; end = t->arc_next[end]) {
+    t->parent[place] = parent;
+    t->price[place] = parent < 0 ? 0 : transport_cost(t, place, parent) - t->price[parent];
+    t->order[n++] = place;
+    for (int k = n - 1; k < n; k++) {
+        const int p = t->order[k];
+        for (int end = t->arc_first[p]; end >= 0; end = t->arc_next[end]) {
             const int other = end % 2 ? t->arc_row[end / 2] : t->arc_column[end / 2];
-            if (other != t->parent[place]) transport_hang(t, other, place);
+            if (other == t->parent[p]) continue;
+            t->parent[other] = p;
+            t->price[other] = transport_cost(t, p, other) - t->price[p];
+            t->order[n++] = other;
         }
     }
+    return n;
 }
 
-/* The flows of a tree follow from the amounts: what lies below a place must pass the arc above it. */
+/* Flows and sets of the first tree: what lies below a place must pass the arc above it. */
 TRANSPORT_CODE void transport_settle(struct transport *t)
 {
-    int n = 0, *order = t->arc_row;
-    for (int place = 0; place >= 0; place = transport_follow(t, place, 0)) {
-        order[n++] = place;
-        t->flow[place] = place < t->rows ? t->amount[place] : -t->amount[place];
+    const int places = t->rows + t->columns, words = t->words;
+    for (int p = 0; p < places; p++) t->flow[p] = p < t->rows ? t->amount[p] : -t->amount[p];
+    for (int i = 0; i < places * words; i++) t->below[i] = 0;
+    for (int k = places - 1; k >= 0; k--) {
+        const int p = t->order[k], up = t->parent[p];
+        t->below[p * words + p / 64] |= (uint64_t)1 << p % 64;
+        if (up < 0) continue;
+        t->flow[up] += t->flow[p];
+        for (int w = 0; w < words; w++) t->below[up * words + w] |= t->below[p * words + w];
     }
-    while (--n > 0) t->flow[t->parent[order[n]]] += t->flow[order[n]];
-    for (int place = t->rows; place < t->rows + t->columns; place++) t->flow[place] = -t->flow[place];
+    for (int p = t->rows; p < places; p++) t->flow[p] = -t->flow[p];
 }
 
 /* The first tree. Parts that the first arcs leave apart are joined by an empty arc from one of their rows to the column
@@ -212,24 +202,21 @@ TRANSPORT_CODE void transport_settle(struct transport *t)
 TRANSPORT_CODE void transport_plant(struct transport *t)
 {
     const int arcs = transport_greedy(t), places = t->rows + t->columns;
-    for (int p = 0; p < places; p++) t->arc_first[p] = t->child[p] = -1, t->parent[p] = -2;
+    for (int p = 0; p < places; p++) t->arc_first[p] = -1, t->parent[p] = -2;
     for (int a = 0; a < arcs; a++) {
         t->arc_next[2 * a] = t->arc_first[t->arc_row[a]];
         t->arc_first[t->arc_row[a]] = 2 * a;
         t->arc_next[2 * a + 1] = t->arc_first[t->arc_column[a]];
         t->arc_first[t->arc_column[a]] = 2 * a + 1;
     }
-    t->parent[0] = t->next[0] = t->previous[0] = -1;
-    t->depth[0] = 0;
-    t->price[0] = 0;
-    transport_grow(t, 0);
-    for (int i = 1; i < t->rows; i++) {
+    int n = transport_grow(t, 0, 0, -1);
+    for (int i = 1; i < t->rows && n < places; i++) {
         const double *cost = t->cost + i * t->stride;
         if (t->parent[i] != -2) continue;
         for (int j = 0; j < t->columns; j++)
             t->open[j] = t->parent[t->rows + j] == -2 ? -INFINITY : t->price[t->rows + j];
-        transport_hang(t, i, t->rows + transport_where(cost, t->open, transport_least(cost, t->open, t->stride)));
-        transport_grow(t, i);
+        const int j = transport_where(cost, t->open, transport_least(cost, t->open, t->stride));
+        n = transport_grow(t, n, i, t->rows + j);
     }
     transport_settle(t);
 }
@@ -239,35 +226,63 @@ TRANSPORT_CODE void transport_plant(struct transport *t)
  * several that become empty the last one counts, from the top by a and b back to the top. */
 struct transport_circle {
     int64_t moved;
-    int out;
-    bool on_a; /* it lies between the top and a */
+    int top, out;
+    bool on_a; /* `out` lies between the top and a */
 };
 
-TRANSPORT_CODE struct transport_circle transport_close(const struct transport *t, int a, int b)
+TRANSPORT_CODE bool transport_has(const struct transport *t, int place, int below)
 {
-    struct transport_circle of_a = {INT64_MAX, -1, true}, of_b = {INT64_MAX, -1, false};
-    while (a != b) {
-        if (t->depth[a] >= t->depth[b]) {
-            if (a < t->rows && t->flow[a] < of_a.moved) of_a.moved = t->flow[a], of_a.out = a;
-            a = t->parent[a];
-        } else {
-            if (b >= t->rows && t->flow[b] <= of_b.moved) of_b.moved = t->flow[b], of_b.out = b;
-            b = t->parent[b];
-        }
-    }
-    return of_b.moved <= of_a.moved ? of_b : of_a;
+    return t->below[place * t->words + below / 64] >> below % 64 & 1;
 }
 
-TRANSPORT_CODE void transport_move(struct transport *t, int a, int b, int64_t moved)
+/* Rows and columns take turns on the way up. */
+TRANSPORT_CODE struct transport_circle transport_close(const struct transport *t, int a, int b)
 {
-    while (a != b) {
-        if (t->depth[a] >= t->depth[b]) {
-            t->flow[a] += a < t->rows ? -moved : moved;
-            a = t->parent[a];
-        } else {
-            t->flow[b] += b >= t->rows ? -moved : moved;
-            b = t->parent[b];
+    struct transport_circle c = {INT64_MAX, a, -1, true};
+    while (!transport_has(t, c.top, b)) {
+        if (t->flow[c.top] < c.moved) c.moved = t->flow[c.top], c.out = c.top;
+        c.top = t->parent[c.top];
+        if (transport_has(t, c.top, b)) break;
+        c.top = t->parent[c.top];
+    }
+    while (b != c.top) {
+        if (t->flow[b] <= c.moved) c.moved = t->flow[b], c.out = b, c.on_a = false;
+        b = t->parent[b];
+        if (b == c.top) break;
+        b = t->parent[b];
+    }
+    return c;
+}
+
+/* From a place up to below `top`: arcs above rows gain, those above columns lose, and the moving set comes or goes. */
+TRANSPORT_CODE void transport_pass(struct transport *t, int place, int top, int64_t gain)
+{
+    for (; place != top; place = t->parent[place]) {
+        t->flow[place] += place < t->rows ? gain : -gain;
+        for (int w = 0; w < t->words; w++) t->below[place * t->words + w] ^= t->moving[w];
+    }
+}
+
+/* What hangs on the arc above `out` is hung up by its place `in`, below `hook`: on the way between the two, parents become
+ * children, and an arc belongs to the other of its ends. */
+TRANSPORT_CODE void transport_hang(struct transport *t, const struct transport_circle *c, int in, int hook,
+                                   int64_t gain)
+{
+    int64_t flow = c->moved;
+    for (int place = in, parent = hook, last = 0; !last;) {
+        const int above = t->parent[place];
+        const int64_t held = t->flow[place] + (place < t->rows ? gain : -gain);
+        for (int w = 0; w < t->words; w++) {
+            const uint64_t old = t->below[place * t->words + w];
+            t->below[place * t->words + w] = t->moving[w] ^ t->before[w];
+            t->before[w] = old;
         }
+        t->parent[place] = parent;
+        t->flow[place] = flow;
+        last = place == c->out;
+        flow = held;
+        parent = place;
+        place = above;
     }
 }
 
@@ -275,25 +290,18 @@ TRANSPORT_CODE void transport_move(struct transport *t, int a, int b, int64_t mo
 TRANSPORT_CODE void transport_pivot(struct transport *t, int a, int b, double saved)
 {
     const struct transport_circle c = transport_close(t, a, b);
-    const int top = c.on_a ? a : b;
-    if (c.moved) transport_move(t, a, b, c.moved);
-    int64_t flow = c.moved;
-    for (int place = top, parent = c.on_a ? b : a, done = 0;
-         !done;) { /* from the new arc on, parents become children */
-        const int above = t->parent[place];
-        const int64_t held = t->flow[place];
-        transport_detach(t, place);
-        transport_attach(t, place, parent);
-        t->flow[place] = flow;
-        done = place == c.out;
-        flow = held;
-        parent = place;
-        place = above;
-    }
-    const double rows = c.on_a ? -saved : saved;
-    for (int place = top; place >= 0; place = transport_follow(t, place, top)) {
-        t->depth[place] = t->depth[t->parent[place]] + 1;
-        t->price[place] += place < t->rows ? rows : -rows;
+    const int in = c.on_a ? a : b, hook = c.on_a ? b : a;
+    const int64_t gain = c.on_a ? -c.moved : c.moved; /* of arcs above rows, on the side of `out` */
+    const double rise = c.on_a ? -saved : saved;      /* of the prices of rows that move */
+    for (int w = 0; w < t->words; w++) t->moving[w] = t->below[c.out * t->words + w], t->before[w] = 0;
+    transport_pass(t, t->parent[c.out], c.top, gain);
+    transport_pass(t, hook, c.top, -gain);
+    transport_hang(t, &c, in, hook, gain);
+    for (int w = 0; w < t->words; w++) {
+        for (uint64_t set = t->moving[w]; set; set &= set - 1) {
+            const int place = 64 * w + TRANSPORT_LOWEST(set);
+            t->price[place] += place < t->rows ? rise : -rise;
+        }
     }
 }
 
@@ -311,22 +319,38 @@ TRANSPORT_CODE double transport_size(const struct transport *t)
     return most;
 }
 
-/* Solves for the costs and amounts that were filled in: rows are searched in turn for the arc that saves most. False when a
- * cost is not finite (or, beyond all experience, when it does not end). */
+/* Of TRANSPORT_LOOK rows from *row on, the arc that saves most, and more than *saved, which becomes what it saves; its row, or
+ * -1. *row becomes the row behind them. */
+TRANSPORT_CODE int transport_enter(const struct transport *t, int *row, double *saved, int *column)
+{
+    const double *v = t->price + t->rows;
+    double of_best = 0;
+    int best = -1;
+    for (int k = 0; k < TRANSPORT_LOOK; k++) {
+        const double least = transport_least(t->cost + *row * t->stride, v, t->stride), saves = t->price[*row] - least;
+        if (saves > *saved) *saved = saves, of_best = least, best = *row;
+        *row = *row + 1 == t->rows ? 0 : *row + 1;
+    }
+    if (best >= 0) *column = transport_where(t->cost + best * t->stride, v, of_best);
+    return best;
+}
+
+/* Solves for the costs and amounts that were filled in. False when a cost is not finite (or, beyond all experience, when
+ * it does not end). */
 TRANSPORT_CODE bool transport_solve(struct transport *t)
 {
     const double least_gain = 1e-12 * transport_size(t);
     int64_t most = 1000 * ((int64_t)t->rows + t->columns) + 1000000;
+    int row = 0, column = 0;
     if (isnan(least_gain)) return false;
     transport_plant(t);
-    for (int row = 0, idle = 0; idle < t->rows; row = row + 1 == t->rows ? 0 : row + 1) {
-        const double *cost = t->cost + row * t->stride, *v = t->price + t->rows;
-        const double least = transport_least(cost, v, t->stride), saved = t->price[row] - least;
-        idle++;
-        if (!(saved > least_gain)) continue;
+    for (int idle = 0; idle < t->rows;) { /* rows that were searched in vain since the tree last changed */
+        double saved = least_gain;
+        const int best = transport_enter(t, &row, &saved, &column);
+        idle = best < 0 ? idle + TRANSPORT_LOOK : 0;
+        if (best < 0) continue;
         if (--most < 0) return false;
-        transport_pivot(t, row, t->rows + transport_where(cost, v, least), saved);
-        idle = 0;
+        transport_pivot(t, best, t->rows + column, saved);
     }
     return true;
 }

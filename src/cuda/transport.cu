@@ -1,6 +1,15 @@
 /* transport.cu - optimal transport, one warp a problem: all lanes fetch the costs and write the answer, one of them walks the
  * tree. The method is in base/transport.h. Problems are many and small, so that the lanes that wait are not missed. */
 #define TRANSPORT_CODE static __host__ __device__ inline
+TRANSPORT_CODE int lowest_bit(unsigned long long set)
+{
+#ifdef __CUDA_ARCH__
+    return __ffsll((long long)set) - 1;
+#else
+    return __builtin_ctzll(set);
+#endif
+}
+#define TRANSPORT_LOWEST(set) lowest_bit(set)
 #include "base/transport.h"
 #include "cuda/gpu.cuh"
 
