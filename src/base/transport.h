@@ -240,13 +240,18 @@ TRANSPORT_CODE struct transport_circle transport_close(const struct transport *t
 {
     struct transport_circle c = {INT64_MAX, a, -1, true};
     while (!transport_has(t, c.top, b)) {
-        if (t->flow[c.top] < c.moved) c.moved = t->flow[c.top], c.out = c.top;
+        const int64_t flow = t->flow[c.top];
+        c.out = flow < c.moved ? c.top : c.out;
+        c.moved = flow < c.moved ? flow : c.moved;
         c.top = t->parent[c.top];
         if (transport_has(t, c.top, b)) break;
         c.top = t->parent[c.top];
     }
     while (b != c.top) {
-        if (t->flow[b] <= c.moved) c.moved = t->flow[b], c.out = b, c.on_a = false;
+        const int64_t flow = t->flow[b];
+        c.on_a = flow <= c.moved ? false : c.on_a;
+        c.out = flow <= c.moved ? b : c.out;
+        c.moved = flow <= c.moved ? flow : c.moved;
         b = t->parent[b];
         if (b == c.top) break;
         b = t->parent[b];

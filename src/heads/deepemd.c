@@ -31,9 +31,9 @@ static const struct option deepemd_options[] = {
     OPT_FLOAT(struct deepemd, decay, "sfc_weight_decay", 0, 0, 1, "weight decay of a fit"),
     OPT_END};
 
-bool deepemd_weigh(tape *t, var *classes, var *query, struct deepemd_weights *out)
+bool deepemd_weigh(tape *t, var *classes, var *query, var *query_mean, struct deepemd_weights *out)
 {
-    var *class_mean = op_mean(t, classes, 1u << 2, DROP_AXES), *query_mean = op_mean(t, query, 1u << 2, DROP_AXES);
+    var *class_mean = op_mean(t, classes, 1u << 2, DROP_AXES);
     var *of_query = op_matmul(t, class_mean, false, query, false);     /* [nq, way, rq] */
     var *of_classes = op_matmul(t, query_mean, false, classes, false); /* [way, nq, rs] */
     out->query = op_affine(t, op_relu(t, of_query), 1, 1e-3);
@@ -47,27 +47,38 @@ static var *scaled(tape *t, var *weights)
     return op_div(t, w, op_sum(t, w, 1u << 2, KEEP_AXES));
 }
 
-/* Maps [n, C, r] without their mean over channels, of length 1 or, where nothing is left, 0. */
-static var *centred(tape *t, var *maps)
+var *deepemd_centred(tape *t, var *maps)
 {
     return op_l2norm(t, op_sub(t, maps, op_mean(t, maps, 1u << 1, KEEP_AXES)), 1);
 }
 
-enum { COLUMNS, CLASSES, SHARED }; /* minus the centred class maps as [C, way*rs], and the class maps */
+var *deepemd_columns(tape *t, var *centred)
+{
+    if (!centred) return NULL;
+    const size_t way = centred->value.dim[0], c = centred->value.dim[1], rs = centred->value.dim[2];
+    return op_reshape(t, op_permute(t, centred, (int[]){1, 0, 2}), 2, (size_t[]){c, way * rs});
+}
 
-/* Least costs [nq, way] of some queries. */
-static var *carry(tape *t, const void *context, var *const *shared, var *query, size_t first)
+var *deepemd_carry(tape *t, const struct deepemd_weights *w, var *directions, var *columns)
+{
+    if (!w->query || !w->classes) return NULL;
+    const size_t nq = w->query->value.dim[0], way = w->query->value.dim[1], rq = w->query->value.dim[2];
+    var *cost = op_matmul(t, directions, true, columns, false);
+    cost = op_reshape(t, cost, 4, (size_t[]){nq, rq, way, w->classes->value.dim[2]});
+    return op_transport(t, cost, scaled(t, w->query), scaled(t, w->classes));
+}
+
+enum { COLUMNS, CLASSES, SHARED }; /* of minus the class maps, and the class maps */
+
+static var *carry_some(tape *t, const void *context, var *const *shared, var *query, size_t first)
 {
     const struct deepemd *s = context;
     struct deepemd_weights w;
     (void)first;
-    if (!shared[CLASSES] || !query) return NULL;
-    const size_t way = shared[CLASSES]->value.dim[0], rs = shared[CLASSES]->value.dim[2];
-    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
-    if (!deepemd_weigh(t, shared[CLASSES], s->wgrad ? query : tape_constant(t, &query->value), &w)) return NULL;
-    var *cost = op_matmul(t, centred(t, query), true, shared[COLUMNS], false); /* -cos */
-    cost = op_reshape(t, cost, 4, (size_t[]){nq, rq, way, rs});
-    return op_transport(t, cost, scaled(t, w.query), scaled(t, w.classes));
+    if (!query) return NULL;
+    var *weighed = s->wgrad ? query : tape_constant(t, &query->value);
+    if (!deepemd_weigh(t, shared[CLASSES], weighed, op_mean(t, weighed, 1u << 2, DROP_AXES), &w)) return NULL;
+    return deepemd_carry(t, &w, deepemd_centred(t, query), shared[COLUMNS]);
 }
 
 var *deepemd_logits(tape *t, const struct deepemd *s, var *classes, var *query)
@@ -78,11 +89,10 @@ var *deepemd_logits(tape *t, const struct deepemd *s, var *classes, var *query)
     const status st = tape_host(t, sizeof *s, &context);
     if (st != OK) return tape_fail(t, st);
     *(struct deepemd *)context = *s;
-    var *columns = op_permute(t, op_affine(t, centred(t, classes), -1, 0), (int[]){1, 0, 2});
-    var *const shared[SHARED] = {[COLUMNS] = op_reshape(t, columns, 2, (size_t[]){c, way * rs}),
+    var *const shared[SHARED] = {[COLUMNS] = deepemd_columns(t, op_affine(t, deepemd_centred(t, classes), -1, 0)),
                                  [CLASSES] = s->wgrad ? classes : tape_constant(t, &classes->value)};
     const size_t numbers = 2 * query->value.dim[2] * (c + way * rs);
-    const struct chunks chunks = {chunks_rows(t, classes->value.type, numbers), way, carry, context};
+    const struct chunks chunks = {chunks_rows(t, classes->value.type, numbers), way, carry_some, context};
     return op_affine(t, op_chunks(t, &chunks, SHARED, shared, query), -s->temperature, 0);
 }
 

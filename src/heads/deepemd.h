@@ -16,7 +16,15 @@ struct deepemd_weights {
     var *query;   /* [nq, way, rq] */
     var *classes; /* [nq, way, rs] */
 };
-bool deepemd_weigh(tape *t, var *classes, var *query, struct deepemd_weights *out);
+/* query_mean [nq, C]: over the locations. */
+bool deepemd_weigh(tape *t, var *classes, var *query, var *query_mean, struct deepemd_weights *out);
+/* Maps [n, C, r] without their mean over channels, of length 1 or, where nothing is left, 0. */
+var *deepemd_centred(tape *t, var *maps);
+/* Centred class maps as [C, way*rs]. */
+var *deepemd_columns(tape *t, var *centred);
+/* The least costs [nq, way], where the cost of a pair is the inner product of what lies in `directions` [nq, C, rq] and
+ * `columns`. */
+var *deepemd_carry(tape *t, const struct deepemd_weights *w, var *directions, var *columns);
 /* Class maps [way, C, rs] against queries [nq, C, rq]: [nq, way] */
 var *deepemd_logits(tape *t, const struct deepemd *s, var *classes, var *query);
 

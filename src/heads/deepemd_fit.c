@@ -11,6 +11,7 @@ struct fit {
     const struct deepemd_fit *f;
     tape *t; /* owned */
     tensor *maps, grad, momentum;
+    var *means, *directions; /* of all shots: [ns, C], and minus the centred maps; on the caller's tape */
     bool first;
 };
 
@@ -30,6 +31,22 @@ static const tensor *labels_of(tape *t, const struct deepemd_fit *f, const int32
     return op_labels(t, host, n, way);
 }
 
+/* The loss of some shots, as queries against the maps. */
+static var *loss_of(struct fit *w, var *maps, const int32_t *order, size_t n)
+{
+    tape *t = w->t;
+    struct deepemd_weights weights;
+    const tensor *index = index_of(t, order, n);
+    if (!maps || !index) return NULL;
+    var *query = op_gather(t, tape_constant(t, w->f->support), 0, index);
+    var *mean = op_gather(t, tape_constant(t, &w->means->value), 0, index);
+    var *directions = op_gather(t, tape_constant(t, &w->directions->value), 0, index);
+    if (!deepemd_weigh(t, w->s->wgrad ? maps : tape_constant(t, &maps->value), query, mean, &weights)) return NULL;
+    var *costs = deepemd_carry(t, &weights, directions, deepemd_columns(t, deepemd_centred(t, maps)));
+    var *logits = op_affine(t, costs, -w->s->temperature, 0);
+    return op_cross_entropy(t, logits, labels_of(t, w->f, order, n, w->maps->dim[0]));
+}
+
 static status step(struct fit *w, const int32_t *order, size_t n)
 {
     status st = OK;
@@ -41,11 +58,7 @@ static status step(struct fit *w, const int32_t *order, size_t n)
                                  .decay = w->s->decay,
                                  .first = w->first};
     tape_reset(t, TAPE_TRAINING);
-    var *maps = tape_leaf(t, w->maps, &w->grad, GRAD_OVERWRITES);
-    const tensor *index = index_of(t, order, n);
-    var *query = index ? op_gather(t, tape_constant(t, w->f->support), 0, index) : NULL;
-    var *logits = deepemd_logits(t, w->s, maps, query);
-    var *loss = op_cross_entropy(t, logits, labels_of(t, w->f, order, n, w->maps->dim[0]));
+    var *loss = loss_of(w, tape_leaf(t, w->maps, &w->grad, GRAD_OVERWRITES), order, n);
     TRY(tape_status(t));
     TRY(tape_backward(t, loss));
     TRY(PRIM_CALL(d, w->maps->type, sgd_step, (d, &sgd, &w->grad, &w->momentum, w->maps)));
@@ -60,6 +73,10 @@ status deepemd_fit_maps(tape *t, const struct deepemd *s, const struct deepemd_f
     struct fit w = {.s = s, .f = f, .maps = maps, .first = true};
     TRY(tape_tensor(t, maps->type, 3, maps->dim, &w.grad));
     TRY(tape_tensor(t, maps->type, 3, maps->dim, &w.momentum));
+    var *support = tape_constant(t, f->support);
+    w.means = op_mean(t, support, 1u << 2, DROP_AXES);
+    w.directions = op_affine(t, deepemd_centred(t, support), -1, 0);
+    TRY(tape_status(t));
     TRY(tape_new(tape_device(t), TAPE_TRAINING, &w.t));
     for (size_t e = 0; e < f->epochs; e++)
         for (size_t i = 0; i < f->count; i += (size_t)s->batch)

@@ -74,11 +74,6 @@ static var *first_shots(struct world *w, const struct arrays *in, size_t way)
     return op_gather(w->t, maps_of(w, &in->support), 0, world_index(w, way, first));
 }
 
-static var *centred(struct world *w, var *maps)
-{
-    return op_l2norm(w->t, op_sub(w->t, maps, op_mean(w->t, maps, 2, KEEP_AXES)), 1);
-}
-
 /* Flows of query 0 by the primitive, with weights that sum to r: [way, r, r] */
 static void expect_flow(const struct golden *g, struct world *w, var *classes, var *query,
                         const struct deepemd_weights *weights)
@@ -88,8 +83,8 @@ static void expect_flow(const struct golden *g, struct world *w, var *classes, v
     var *each[16];
     REQUIRE(way <= 16);
     for (size_t c = 0; c < way; c++) {
-        var *mine = op_slice(w->t, centred(w, classes), 0, c, c + 1);
-        var *cost = op_matmul(w->t, op_slice(w->t, centred(w, query), 0, 0, 1), true, mine, false);
+        var *mine = op_slice(w->t, deepemd_centred(w->t, classes), 0, c, c + 1);
+        var *cost = op_matmul(w->t, op_slice(w->t, deepemd_centred(w->t, query), 0, 0, 1), true, mine, false);
         cost = op_reshape(w->t, op_affine(w->t, cost, -1, 1), DIMS(1, r, 1, r));
         var *side[2] = {weights->query, weights->classes};
         for (int i = 0; i < 2; i++) {
@@ -115,7 +110,7 @@ static void check_flow(const struct golden *g)
         golden_read(g, "support_labels.npy", &in.support_labels) && rig_open(&w, g->isa, 2, g->type)) {
         const size_t way = (size_t)((int64_t *)in.support_labels.data)[in.support_labels.count - 1] + 1;
         var *classes = first_shots(&w, &in, way), *query = maps_of(&w, &in.query);
-        EXPECT(deepemd_weigh(w.t, classes, query, &weights));
+        EXPECT(deepemd_weigh(w.t, classes, query, op_mean(w.t, query, 4, DROP_AXES), &weights));
         if (tape_status(w.t) == OK) {
             expect_tensor(g, &w, "weights_query.npy", &weights.query->value);
             expect_tensor(g, &w, "weights_support.npy",
