@@ -92,7 +92,8 @@ static status gpu_wait(struct gpu *g)
 {
     static const char *const sentences[] = {"matrix %zu of the batch is singular (pivot %zu)",
                                             "matrix %zu of the batch is not positive definite (pivot %zu)",
-                                            "the walk of query %zu has no solution (pivot %zu vanishes)"};
+                                            "the walk of query %zu has no solution (pivot %zu vanishes)",
+                                            "transport problem %zu of the batch has costs or weights that are not finite"};
     GPU_TRY(g, cudaMemcpyAsync(g->fault_seen, g->fault, sizeof *g->fault, cudaMemcpyDeviceToHost, g->stream));
     GPU_TRY(g, cudaStreamSynchronize(g->stream));
     const unsigned long long code = *g->fault_seen;
@@ -183,7 +184,7 @@ static void fill_tables(struct device *d)
                                         table_moving,      table_pool,    table_classes,  table_distance, table_batch,
                                         table_gemm,        table_conv,    table_factor,   table_solve,   table_qr,
                                         table_walk,        table_optimise, table_norm_act_pool, table_pictures_crop,
-                                        table_pictures_resize, table_tally, table_channels};
+                                        table_pictures_resize, table_tally, table_channels, table_transport};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 

@@ -75,7 +75,7 @@ static inline status gpu_launched(struct gpu *g, const char *what)
 }
 
 /* Faults, the worse first: the code is this, then the number of the matrix, then the pivot. */
-enum fault_kind { FAULT_SINGULAR, FAULT_NOT_DEFINITE, FAULT_WALK };
+enum fault_kind { FAULT_SINGULAR, FAULT_NOT_DEFINITE, FAULT_WALK, FAULT_TRANSPORT };
 static __device__ inline void fault_report(unsigned long long *fault, enum fault_kind kind, size_t matrix, size_t pivot)
 {
     atomicMin(fault, (unsigned long long)kind << 56 | (unsigned long long)(matrix & 0xffffffff) << 24 |
@@ -146,5 +146,6 @@ template <typename real> status product_run(struct gpu *g, const struct product<
 typedef void gpu_table(struct prims p[DT_REALS]);
 gpu_table table_elementwise, table_affine, table_reduce, table_softmax, table_pick, table_moving, table_pool,
     table_classes, table_distance, table_batch, table_gemm, table_conv, table_factor, table_solve, table_qr, table_walk,
-    table_optimise, table_norm_act_pool, table_pictures_crop, table_pictures_resize, table_tally, table_channels;
+    table_optimise, table_norm_act_pool, table_pictures_crop, table_pictures_resize, table_tally, table_channels,
+    table_transport;
 #endif

@@ -48,11 +48,30 @@ var *op_solve(tape *t, var *a, var *b);                  /* a x = b by LU: [(b,)
 var *op_cholesky_solve(tape *t, var *a, var *b);         /* a symmetric positive definite */
 var *op_qr(tape *t, var *a, var **r);                    /* thin: returns q [(b,) m, n], *r [(b,) n, n]; m >= n */
 
+/* Optimal transport, `b` times `g` problems side by side: cost [b, m, g, n], supply [b, g, m], demand [b, g, n], whose sums
+ * agree, to the least cost [b, g]. */
+var *op_transport(tape *t, var *cost, var *supply, var *demand);
+
 /* classes and losses; labels: i32 [n], 0 <= label < way */
 var *op_class_mean(tape *t, var *x, const tensor *labels,
                    size_t way);                                    /* [n, ...] to [way, ...]; each class has a row */
 var *op_cross_entropy(tape *t, var *logits, const tensor *labels); /* [n, way] to a scalar, mean */
 var *op_nll(tape *t, var *log_prob, const tensor *labels);         /* the same from log probabilities */
+
+/* Rows of an input on which something is computed one by one, in chunks that bound the memory. */
+struct chunks {
+    size_t rows;    /* at most, of one chunk: see chunks_rows */
+    size_t columns; /* of the result */
+    /* From `rows` rows of `each`, the first of which is number `first`, to [rows, columns]. May run more than once for the
+     * same rows, on a tape of its own. */
+    var *(*body)(tape *t, const void *context, var *const *shared, var *each, size_t first);
+    const void *context; /* must live until the tape is reset */
+};
+/* [n, columns] from each [n, ...] and up to 7 inputs that all rows share. Where one chunk is enough, the body runs on the tape
+ * itself. */
+var *op_chunks(tape *t, const struct chunks *c, int count, var *const *shared, var *each);
+/* How many rows of a chunk keep memory small when one row needs that many numbers. */
+size_t chunks_rows(const tape *t, dtype type, size_t numbers);
 
 /* feature maps */
 var *op_adaptive_pool(tape *t, var *x, size_t height, size_t width); /* [n, c, h, w], average */

@@ -62,6 +62,19 @@ struct walk_args {
     tensor *d_proto, *d_query;  /* overwritten, not added to; NULL: no derivative */
 };
 
+/* Problems of optimal transport side by side: of each of `b` groups of rows to each of `g` groups of columns. Weights are
+ * not negative and not all 0; demand is scaled to the sum of its supply. Exact up to rounding. */
+struct transport_args {
+    const tensor *cost;   /* [b, m, g, n] */
+    const tensor *supply; /* [b, g, m] */
+    const tensor *demand; /* [b, g, n] */
+    tensor *value;        /* [b, g] the least sum of flow * cost */
+    tensor *flow;         /* as cost, or NULL */
+    tensor *supply_price,
+        *demand_price; /* as supply and demand, or NULL: what one unit more would cost; only sums of the
+                                          * two, one of each, have a meaning */
+};
+
 /* Pictures that lie on the device as bytes, [height, width, 3], and what a network is shown of them. */
 struct picture_item {
     const uint8_t *rgb;     /* memory of the device */

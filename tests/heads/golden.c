@@ -117,6 +117,12 @@ static void compare_result(const struct golden *g, const centra_episode *e, cons
                                         "grad_params/head.fc1.bias.npy",
                                         "grad_params/head.fc2.weight.npy",
                                         "grad_params/head.fc2.bias.npy",
+                                        "grad_params/head.key.weight.npy",
+                                        "grad_params/head.query.weight.npy",
+                                        "grad_params/head.value.weight.npy",
+                                        "weights_query.npy", /* these three: tests/heads/deepemd.c */
+                                        "weights_support.npy",
+                                        "flow_query0.npy",
                                         NULL};
     const size_t support = e->support_count * e->channels * e->support_locations;
     const size_t query = e->query_count * e->channels * e->query_locations;
@@ -257,8 +263,16 @@ TEST(proto_gives_the_recorded_numbers) { for_golden("proto", check_head); }
 
 TEST(matching_gives_the_recorded_numbers) { for_golden("matching", check_head); }
 TEST(dn4_gives_the_recorded_numbers) { for_golden("dn4_", check_head); }
+TEST(mn4_gives_the_recorded_numbers) { for_golden("mn4_", check_head); }
+TEST(dmn4_gives_the_recorded_numbers) { for_golden("dmn4_", check_head); }
 TEST(relation_gives_the_recorded_numbers) { for_golden("relation", check_head); }
 TEST(r2d2_gives_the_recorded_numbers) { for_golden("r2d2", check_head); }
+TEST(ctx_gives_the_recorded_numbers) { for_golden("ctx_", check_head); }
+TEST(deepemd_gives_the_recorded_numbers)
+{
+    for_golden("deepemd_1shot", check_head);
+    for_golden("deepemd_5shot_train", check_head); /* deepemd_5shot is a fit: tests/heads/deepemd.c */
+}
 TEST(label_prop_gives_the_recorded_numbers) { for_golden("label_prop", check_head); }
 
 /* frn_pretrain and frn_aux are losses, not episodes. */

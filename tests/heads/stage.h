@@ -5,7 +5,7 @@
 #include "heads/head.h"
 #include "tests/ops/world.h"
 
-enum { STAGE_MOST = 1024 }; /* numbers of each array */
+enum { STAGE_MOST = 4096 }; /* numbers of each array */
 
 struct play { /* an episode */
     size_t ns, way, channels, rs, nq, rq;

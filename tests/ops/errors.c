@@ -47,6 +47,7 @@ static var *e_batch(const struct vars *v)
 }
 static var *e_linear(const struct vars *v) { return op_linear(v->t, v->m23, v->m32, NULL); }
 static var *e_bias(const struct vars *v) { return op_linear(v->t, v->m23, v->m23, v->v4); }
+static var *e_transport(const struct vars *v) { return op_transport(v->t, v->m23, v->cube, v->cube); }
 static var *e_sqdist(const struct vars *v) { return op_sqdist(v->t, v->m23, v->m32); }
 static var *e_solve(const struct vars *v) { return op_solve(v->t, v->m23, v->m23); }
 static var *e_cholesky_solve(const struct vars *v) { return op_cholesky_solve(v->t, v->m32, v->m32); }
@@ -144,6 +145,10 @@ static const struct error_case cases[] = {
     {e_linear, ST_SHAPE, "op linear: input [2, 3] and weight [3, 2] do not fit [n, in] and [out, in]"},
     {e_bias, ST_SHAPE, "op linear: bias [4] does not fit weight [2, 3]; it must be [2]"},
     {e_sqdist, ST_SHAPE, "op sqdist: rows of [2, 3] and [3, 2] have 3 and 2 numbers; they must be equally long"},
+    {e_transport, ST_SHAPE,
+     "op transport: costs are [2, 3], supplies [2, 2, 2] and demands [2, 2, 2]; they must be [b, m, g, n], [b, g, m] "
+     "and [b, "
+     "g, n]"},
     {e_solve, ST_SHAPE,
      "op solve: shapes [2, 3] and [2, 3] are no system of equations; they must be [n, n] and [n, k]"},
     {e_cholesky_solve, ST_SHAPE,

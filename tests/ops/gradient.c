@@ -82,6 +82,21 @@ static var *g_qr(struct world *w, var **in)
     return op_concat(w->t, 2, (var *[]){q, r}, -2);
 }
 
+/* rows [n, 4] with a shared matrix [3, 4], and the number of the row */
+static var *chunk_body(tape *t, const void *context, var *const *shared, var *each, size_t first)
+{
+    const double *factor = context;
+    var *y = op_matmul(t, op_exp(t, each), false, shared[0], true);
+    return op_affine(t, y, factor[first / 2], 0);
+}
+
+static var *g_chunks(struct world *w, var **in)
+{
+    static const double factor[] = {1, -2, 3};
+    const struct chunks c = {.rows = 2, .columns = 3, .body = chunk_body, .context = factor};
+    return op_chunks(w->t, &c, 1, &in[1], in[0]);
+}
+
 static var *g_class_mean(struct world *w, var **in)
 {
     return op_class_mean(w->t, in[0], op_labels(w->t, (int32_t[]){1, 0, 2, 1, 1}, 5, 3), 3);
@@ -170,6 +185,12 @@ static var *g_walk_nll(struct world *w, var **in)
     return op_walk_nll(w->t, in[0], in[1], op_labels(w->t, (int32_t[]){1, 0, 1}, 3, 2), &walk_settings, 0, &out);
 }
 
+/* costs alone, and weights that keep their sum */
+static var *g_transport(struct world *w, var **in)
+{
+    return op_transport(w->t, in[0], op_softmax(w->t, in[1], 2), op_softmax(w->t, in[2], 2));
+}
+
 static const struct grad_case cases[] = {
     {"adaptive_pool", "5x4 to 2x3", {{4, {2, 1, 5, 4}}}, -1, 1, false, g_pool},
     {"affine", "", {{2, {3, 4}}}, -1, 1, false, g_affine},
@@ -184,6 +205,7 @@ static const struct grad_case cases[] = {
     {"cholesky_solve", "", {{2, {3, 3}}, {2, {3, 2}}}, -1, 1, false, g_cholesky_solve},
     {"cholesky_solve", "batch", {{3, {2, 3, 3}}, {3, {2, 3, 2}}}, -1, 1, false, g_cholesky_solve},
     {"cholesky_solve", "one matrix for all", {{2, {3, 3}}, {3, {2, 3, 2}}}, -1, 1, false, g_cholesky_solve},
+    {"chunks", "the last one shorter", {{2, {5, 4}}, {2, {3, 4}}}, -1, 1, false, g_chunks},
     {"class_mean", "", {{3, {5, 2, 3}}}, -1, 1, false, g_class_mean},
     {"concat", "middle axis", {{3, {2, 1, 3}}, {3, {2, 2, 3}}}, -1, 1, false, g_concat},
     {"conv2d", "3x3", {{4, {1, 4, 5, 2}}, {4, {3, 2, 3, 3}}}, -1, 1, false, g_conv},
@@ -233,6 +255,7 @@ static const struct grad_case cases[] = {
     {"sum", "mean", {{3, {2, 3, 4}}}, -1, 1, false, g_mean},
     {"top_k", "middle axis", {{3, {2, 4, 3}}}, -2, 2, true, g_top_k},
     {"top_k", "max", {{2, {3, 5}}}, -2, 2, true, g_max},
+    {"transport", "", {{4, {2, 3, 2, 4}}, {3, {2, 2, 3}}, {3, {2, 2, 4}}}, -1, 1, false, g_transport},
     {"unary", "exp", {{1, {7}}}, -1, 1, false, g_exp},
     {"unary", "log", {{1, {7}}}, 0.5, 2, false, g_log},
     {"unary", "sqrt", {{1, {7}}}, 0.5, 2, false, g_sqrt},
