@@ -123,7 +123,7 @@ static void expect_slope(struct stage *s, const struct play *p, struct random *r
 
 static void check_gradient(struct stage *s, const struct play *p, struct random *r)
 {
-    expect_slope(s, p, r, "defaults");
+    if (!s->head->fitted) expect_slope(s, p, r, "defaults");
 }
 
 TEST(every_head_has_the_gradient_of_its_loss) { for_heads(check_gradient); }
@@ -141,26 +141,30 @@ static bool choice(const struct option *o, int k, char out[NUMBER_BYTES])
 
 static void check_choices(struct stage *s, const struct play *p, struct random *r)
 {
+    static struct outcome out;
     char value[NUMBER_BYTES];
     for (const struct option *o = s->head->options; o->type != OPTION_END; o++) {
         for (int k = 0; choice(o, k, value); k++) {
             stage_set(s, o->name, value);
-            expect_slope(s, p, r, value);
+            if (!s->head->fitted) expect_slope(s, p, r, value);
+            else stage_run(s, p, TAPE_INFERENCE, &out);
         }
         options_default(s->head->options, s->settings.bytes);
         if (s->head->presets) s->head->presets(s->settings.bytes);
     }
 }
 
+/* Fitted heads have none: their choices must run. */
 TEST(every_choice_of_a_head_has_its_gradient) { for_heads(check_choices); }
 
 static void check_precisions(struct stage *s, const struct play *p, struct random *r)
 {
     static struct outcome wide, narrow;
+    const enum tape_mode mode = s->head->fitted ? TAPE_INFERENCE : TAPE_TRAINING;
     struct stage single;
     (void)r;
     REQUIRE(stage_open(&single, s->head->name, DT_F32, 2, C));
-    if (stage_run(s, p, TAPE_TRAINING, &wide) && stage_run(&single, p, TAPE_TRAINING, &narrow)) {
+    if (stage_run(s, p, mode, &wide) && stage_run(&single, p, mode, &narrow)) {
         EXPECT_ALL_NEAR(narrow.scores, wide.scores, NQ * WAY, 2e-4);
         EXPECT_ALL_NEAR(narrow.d_support, wide.d_support, play_support_count(p), 2e-3);
         EXPECT_ALL_NEAR(narrow.d_query, wide.d_query, play_query_count(p), 2e-3);
@@ -174,10 +178,11 @@ TEST(every_head_agrees_in_both_precisions) { for_heads(check_precisions); }
 static void check_threads(struct stage *s, const struct play *p, struct random *r)
 {
     static struct outcome two, one;
+    const enum tape_mode mode = s->head->fitted ? TAPE_INFERENCE : TAPE_TRAINING;
     struct stage alone;
     (void)r;
     REQUIRE(stage_open(&alone, s->head->name, DT_F64, 1, C));
-    if (stage_run(s, p, TAPE_TRAINING, &two) && stage_run(&alone, p, TAPE_TRAINING, &one)) {
+    if (stage_run(s, p, mode, &two) && stage_run(&alone, p, mode, &one)) {
         EXPECT(!memcmp(two.scores, one.scores, NQ * WAY * sizeof *one.scores));
         EXPECT(!memcmp(two.d_support, one.d_support, play_support_count(p) * sizeof *one.d_support));
         EXPECT(!memcmp(two.d_query, one.d_query, play_query_count(p) * sizeof *one.d_query));
@@ -187,3 +192,20 @@ static void check_threads(struct stage *s, const struct play *p, struct random *
 }
 
 TEST(no_head_depends_on_the_number_of_threads) { for_heads(check_threads); }
+
+static void check_training(struct stage *s, const struct play *p, struct random *r)
+{
+    struct head_result out = {0};
+    (void)r;
+    if (!s->head->fitted) return;
+    tape_reset(s->w.t, TAPE_TRAINING);
+    const struct episode e = {.support = world_leaf(&s->w, DIMS(p->ns, C, RS), p->support),
+                              .support_labels = op_labels(s->w.t, p->support_labels, p->ns, WAY),
+                              .query = world_leaf(&s->w, DIMS(NQ, C, RQ), p->query),
+                              .way = WAY};
+    EXPECT(!s->head->forward(s->w.t, s->settings.bytes, s->p, &e, 0, &out));
+    EXPECT_STATUS(tape_status(s->w.t), ST_USAGE);
+    EXPECT(strstr(error_text(), "is fitted to each episode and has nothing to train"));
+}
+
+TEST(fitted_heads_refuse_to_be_trained) { for_heads(check_training); }
