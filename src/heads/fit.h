@@ -63,6 +63,6 @@ var *fitted_scores(tape *t, const struct fit_settings *s, enum fit_kind kind, si
         OPT_FLOAT(struct fitted, fit.momentum, "momentum", 0.9, 0, 1, "momentum of the fit"), \
         OPT_FLOAT(struct fitted, fit.dampening, "dampening", 0.9, 0, 1, "dampening of that momentum"), \
         OPT_FLOAT(struct fitted, fit.decay, "decay", 0.001, 0, 1e6, "weight decay of the fit"), \
-        OPT_INT(struct fitted, fit.seed, "seed", 0, 0, 1e15, \
+        OPT_INT(struct fitted, fit.seed, "seed", 0, 0, 1000000000, \
                 "seed of the start weights and of the order of the shots")
 #endif

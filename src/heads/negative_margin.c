@@ -1,7 +1,7 @@
 /* negative-margin - neg-cosine and neg-softmax (Liu et al., ECCV 2020): classifiers fitted to the pooled shots of each episode, by
  * cosines or by inner products, without a bias.
  *
- * The negative margin belongs to the training of the network (train/negative.c); the authors fit at test time with scale
+ * The negative margin belongs to the training of the network (train/pretrain.c); the authors fit at test time with scale
  * 5 and no margin, which is the default here. --head.released 1 is the released code of MCL: scale 30 or 10 and a margin of
  * +0.4, which it takes from its classes' defaults, and for neg-softmax a rate of 1.01. */
 #include "heads/fit.h"

@@ -51,5 +51,6 @@ var *pretrain_loss(struct trainer *t, const struct pass *p)
     const struct lesson *l = p->lesson;
     var *maps = trainer_encode(t, p, 0, l->queries, 0, 1);
     const tensor *labels = op_labels(t->tape, l->labels, l->queries, t->classes);
-    return maps && labels ? t->pretrain->loss(t->tape, t->model.params, maps, labels, &t->scores[0]) : NULL;
+    if (!maps || !labels) return NULL;
+    return t->pretrain->loss(t->tape, t->pretrain_settings, t->model.params, maps, labels, &t->scores[0]);
 }

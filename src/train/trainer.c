@@ -50,6 +50,23 @@ static status count_locations(struct trainer *t, size_t side, size_t *out)
     return tape_status(t->tape);
 }
 
+/* The kind of pre-training with its options, which stand where a head's do. */
+static status find_pretrain(struct trainer *t)
+{
+    status st = OK;
+    const struct head_settings *s = &t->settings->head;
+    TRY(pretrain_find(s->name, &t->pretrain));
+    if (!t->pretrain->options && s->options.count)
+        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head", s->options.item[0].name));
+    if (!t->pretrain->options) goto done;
+    t->pretrain_settings = calloc(1, t->pretrain->settings_bytes);
+    if (!t->pretrain_settings) TRY(fail(ST_MEMORY, "no memory for the settings of %s", s->name));
+    options_default(t->pretrain->options, t->pretrain_settings);
+    TRY(recipe_extras_set(&s->options, "head.", t->pretrain->options, t->pretrain_settings));
+done:
+    return st;
+}
+
 static status make_model(struct trainer *t, struct device *d, const struct dataset *data)
 {
     status st = OK;
@@ -57,10 +74,7 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
     const bool pretrains = s->train.stage == STAGE_PRETRAIN;
     struct pretrain_size size = {.classes = dataset_class_count(data)};
     struct random r = course_stream((uint64_t)s->train.seed, STREAM_PRETRAIN, 0, 0, 0);
-    if (pretrains) TRY(pretrain_find(s->head.name, &t->pretrain));
-    if (pretrains && s->head.options.count)
-        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head",
-                 s->head.options.item[0].name));
+    if (pretrains) TRY(find_pretrain(t));
     TRY(model_new(d, s->net.name, pretrains ? NULL : s->head.name, &t->model));
     TRY(recipe_extras_set(&s->net.options, "net.", t->model.net->options, t->model.net_settings));
     if (t->model.head)
@@ -128,6 +142,7 @@ void trainer_free(struct trainer *t)
     course_free(t->course);
     tape_free(t->tape);
     if (t->model.net) model_free(&t->model);
+    free(t->pretrain_settings);
     free(t->scores);
     free(t->support_labels);
     free(t->host);

@@ -14,6 +14,7 @@ struct trainer {
     const struct run_settings *settings; /* borrowed */
     struct model model;                  /* its table holds the parameters of pre-training as well ("pre.") */
     const struct pretrain *pretrain;     /* NULL: episodes */
+    void *pretrain_settings;             /* owned; NULL where it has none */
     struct optimiser *optimiser;         /* owned */
     struct schedule schedule;
     struct transform transform;
