@@ -4,9 +4,9 @@
  * hull of the shots: through their mean, along what they differ in. --head.center 0 is the released code: the first K - 1
  * left singular vectors of the shots themselves, through the origin; a single shot then spans a line.
  *
- * At 1-shot a class is a point, as in proto. The authors add each picture's mirror image as a second shot, before the
- * network: heads/mirror.h. The authors' code for Conv-4 takes the distance itself (`sqrt`) and pushes the subspaces apart
- * (`lamb`, 0.03 there): both off by default. */
+ * With a single shot a class would be a point, as in proto. As the authors do, training and evaluation at 1-shot therefore
+ * add each support picture's mirror image as a second shot, before the network (heads/mirror.h). The authors' code for
+ * Conv-4 takes the distance itself (`sqrt`) and pushes the subspaces apart (`lamb`, 0.03 there): both off by default. */
 #include "heads/pool.h"
 #include "heads/shots.h"
 
@@ -108,7 +108,7 @@ static bool dsn_forward(tape *t, const void *settings, struct params *params, co
 #define DSN(name_, title_, table) \
     { \
         .name = name_, .title = title_, .paper = "Simon et al., Adaptive Subspaces for Few-Shot Learning, CVPR 2020", \
-        .options = table, .settings_bytes = sizeof(struct dsn), .params = dsn_params, .pools = true, \
+        .options = table, .settings_bytes = sizeof(struct dsn), .params = dsn_params, .pools = true, .mirrors = true, \
         .forward = dsn_forward \
     }
 
