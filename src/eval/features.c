@@ -5,6 +5,7 @@
 #include "base/size.h"
 #include "data/dataset.h"
 #include "data/hash.h"
+#include "heads/mirror.h"
 #include "image/transform.h"
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +77,17 @@ done:
 }
 
 /* Memory for all rows, once the first map has shown what a row is. */
-static status take_rows(struct features *f, const tensor *map, size_t rows)
+static status take_rows(struct features *f, const tensor *map, size_t rows, bool mirror)
 {
     const size_t dim[] = {rows, map->dim[1], map->dim[2] * map->dim[3]};
     status st = tensor_make(&f->data, DT_F32, 3, dim, NULL);
     f->height = map->dim[2];
     f->width = map->dim[3];
     if (st == OK) st = f->device->alloc(f->device, tensor_bytes(&f->data), &f->data.data);
-    return st;
+    if (st != OK || !mirror) return st;
+    f->mirrored = f->data;
+    f->mirrored.data = NULL;
+    return f->device->alloc(f->device, tensor_bytes(&f->mirrored), &f->mirrored.data);
 }
 
 static status encode(const struct model *m, tape *t, const struct batch *b, size_t count, size_t row,
@@ -96,9 +100,14 @@ static status encode(const struct model *m, tape *t, const struct batch *b, size
     var *x = tape_upload(t, DT_F32, 4, (size_t[]){count, 3, side, side}, b->pixels);
     const var *y = m->net->forward(t, m->net_settings, m->params, &pass, x);
     TRY(tape_status(t));
-    if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set)));
+    if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set), b->o->mirror));
     const size_t bytes = tensor_bytes(&y->value);
     TRY(f->device->copy(f->device, (char *)f->data.data + row * (bytes / count), y->value.data, bytes));
+    if (b->o->mirror) {
+        const var *z = m->net->forward(t, m->net_settings, m->params, &pass, mirror_images(t, x));
+        TRY(tape_status(t));
+        TRY(f->device->copy(f->device, (char *)f->mirrored.data + row * (bytes / count), z->value.data, bytes));
+    }
     TRY(f->device->sync(f->device)); /* the pixels may be overwritten now */
 done:
     return st;
@@ -133,7 +142,7 @@ static status encode_all(const struct model *m, tape *t, struct batch *b, struct
     }
     if (o->progress) (void)o->progress(o->context, count, count);
     if (!row) TRY(fail(ST_FORMAT, "none of the %zu pictures can be read", count));
-    f->data.dim[0] = row;
+    f->data.dim[0] = f->mirrored.dim[0] = row;
     for (size_t c = 1; c < f->classes; c++) f->first[c] = f->first[c - 1] + f->size[c - 1];
 done:
     return st;
@@ -165,6 +174,7 @@ done:
 void features_free(struct features *f)
 {
     if (f->data.data) f->device->release(f->device, f->data.data);
+    if (f->mirrored.data) f->device->release(f->device, f->mirrored.data);
     free(f->first);
     free(f->size);
     *f = (struct features){0};

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 #include "base/plain.h"
 #include "base/size.h"
+#include "heads/mirror.h"
 #include "weights/weights.h"
 #include <inttypes.h>
 #include <math.h>
@@ -76,6 +77,8 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
     struct random r = course_stream((uint64_t)s->train.seed, STREAM_PRETRAIN, 0, 0, 0);
     if (pretrains) TRY(find_pretrain(t));
     TRY(model_new(d, s->net.name, pretrains ? NULL : s->head.name, &t->model));
+    if (t->model.head && t->model.head->fitted)
+        TRY(fail(ST_USAGE, "head.name is %s, which is fitted to each episode and has nothing to train", s->head.name));
     TRY(recipe_extras_set(&s->net.options, "net.", t->model.net->options, t->model.net_settings));
     if (t->model.head)
         TRY(recipe_extras_set(&s->head.options, "head.", t->model.head->options, t->model.head_settings));
@@ -94,7 +97,8 @@ static status make_room(struct trainer *t, size_t classes)
     const struct train_settings *s = &t->settings->train;
     const bool pretrains = t->pretrain != NULL;
     const size_t episodes = pretrains ? 1 : (size_t)s->batch, way = pretrains ? classes : (size_t)s->way;
-    const size_t queries = pretrains ? (size_t)s->batch : way * (size_t)s->query, shots = way * (size_t)s->shot;
+    const size_t queries = pretrains ? (size_t)s->batch : way * (size_t)s->query;
+    const size_t shot = (size_t)s->shot * (mirror_wanted(t->model.head, (size_t)s->shot) ? 2 : 1), shots = way * shot;
     if (!size_mul(queries, way, &t->host_bytes) || !size_mul(t->host_bytes, sizeof(float), &t->host_bytes))
         return fail(ST_MEMORY, "the scores of %zu pictures in %zu classes are too many", queries, way);
     t->classes = way;
@@ -102,7 +106,7 @@ static status make_room(struct trainer *t, size_t classes)
     t->host = malloc(size_max(1, t->host_bytes));
     t->support_labels = calloc(size_max(1, shots), sizeof *t->support_labels);
     if (!t->scores || !t->host || !t->support_labels) return fail(ST_MEMORY, "no memory for the scores of a step");
-    for (size_t i = 0; i < shots; i++) t->support_labels[i] = (int32_t)(i / (size_t)s->shot);
+    for (size_t i = 0; i < shots; i++) t->support_labels[i] = (int32_t)(i / shot);
     return OK;
 }
 
@@ -168,7 +172,18 @@ static enum net_mode mode_at(const struct run_settings *s, uint64_t epoch)
     return NET_TRAIN;
 }
 
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts)
+/* The first `n` pictures with their mirror images, then the rest. */
+static var *with_mirrored(tape *t, var *x, size_t n)
+{
+    if (!x) return NULL;
+    const size_t count = x->value.dim[0];
+    if (n == count) return mirror_beside(t, x);
+    var *beside = mirror_beside(t, op_slice(t, x, 0, 0, n));
+    return op_concat(t, 2, (var *[]){beside, op_slice(t, x, 0, n, count)}, 0);
+}
+
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+                    size_t mirrored)
 {
     const struct lesson *l = p->lesson;
     const size_t side = t->transform.side, dim[4] = {count, 3, side, side};
@@ -180,9 +195,11 @@ var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_
     tensor x;
     if (tensor_make(&x, DT_F32, 4, dim, (void *)(uintptr_t)from) != OK) return NULL; /* a constant is only read */
     var *in = tape_device(t->tape)->on_host ? tape_constant(t->tape, &x) : tape_upload(t->tape, DT_F32, 4, dim, from);
+    if (mirrored) in = with_mirrored(t->tape, in, mirrored);
     var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in);
     if (!maps) return NULL;
-    return op_reshape(t->tape, maps, 3, (size_t[]){count, maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
+    return op_reshape(t->tape, maps, 3,
+                      (size_t[]){maps->value.dim[0], maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
 }
 
 /* The first number of a tensor that is not finite, in words; OK when all are. */

@@ -45,14 +45,16 @@ status trainer_check(struct trainer *t, uint64_t step);
 /* Validation runs after these epochs (counted from 0), and after the last. */
 bool trainer_validates(const struct run_settings *s, uint64_t epoch);
 
-/* For the losses: the maps [count, C, h * w] of pictures, and the losses themselves, which leave the scores of each
+/* For the losses: the maps [count, C, h * w] of pictures, where those of the first `mirrored` pictures are followed each by that
+ * of its mirror image; and the losses themselves, which leave the scores of each
  * episode in t->scores. */
 struct pass {
     const struct lesson *lesson;
     uint64_t step;
     const float *pictures;
 };
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts);
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+                    size_t mirrored);
 var *episodic_loss(struct trainer *t, const struct pass *p);
 var *pretrain_loss(struct trainer *t, const struct pass *p);
 #endif
