@@ -30,6 +30,7 @@ struct head_param {
     int rank;
     size_t (*dim)(size_t channels, int axis);
     double start, start_normal, start_uniform; /* constant + normal deviation or uniform half-width */
+    bool by_channels;                          /* those two are divided by the root of the channels */
 };
 
 struct head {

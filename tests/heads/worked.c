@@ -174,3 +174,32 @@ TEST(label_prop_spreads_labels_by_the_worked_example)
     EXPECT_NEAR(out.scores[0], z0 / (z0 + z1), 1e-14);
     EXPECT_NEAR(out.loss, -log(z0 / (z0 + z1)), 1e-14);
 }
+
+/* Class means (1, 1) and (-3, 0), query (5, 0): cosines sqrt(1/2) and -1. */
+TEST(meta_baseline_scales_cosines_by_the_worked_example)
+{
+    static struct outcome out;
+    struct play p = compass;
+    p.params[0] = 3;
+    REQUIRE(run("meta-baseline", NO_PAIRS, &p, &out));
+    EXPECT_NEAR(out.scores[0], 3 * sqrt(0.5), 1e-14);
+    EXPECT_NEAR(out.scores[1], -3, 1e-14);
+}
+
+/* Without queries and keys every class attends to all alike: with values and output the identity and no norm's gain but 1,
+ * each mean becomes layer_norm(p + mean of all). */
+TEST(feat_adapts_class_means_by_the_worked_example)
+{
+    static struct outcome out, more;
+    struct play p = compass;
+    const double params[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0};
+    memcpy(p.params, params, sizeof params);
+    REQUIRE(run("feat", PAIRS("balance", "0", "temperature", "2"), &p, &out));
+    /* means (1, 1) and (-3, 0), of both (-1, 0.5): sums (0, 1.5) and (-4, 0.5), which the norm takes to (-1, 1) each */
+    const double a = 0.75 / sqrt(0.75 * 0.75 + 1e-5), b = 2.25 / sqrt(2.25 * 2.25 + 1e-5);
+    EXPECT_NEAR(out.scores[0], -((5 + a) * (5 + a) + a * a), 1e-12);
+    EXPECT_NEAR(out.scores[1], -((5 + b) * (5 + b) + b * b), 1e-12);
+    EXPECT_NEAR(out.loss, log1p(exp((out.scores[1] - out.scores[0]) / 2)), 1e-12);
+    REQUIRE(run("feat", PAIRS("balance", "0.5", "temperature", "2"), &p, &more));
+    EXPECT(more.loss > out.loss && !memcmp(more.scores, out.scores, 2 * sizeof(double)));
+}
