@@ -42,7 +42,7 @@ static const tensor *sorted_labels(tape *t, const struct shots *shots, size_t wa
 
 struct flats {
     var *mean;  /* [way, 1, C]; NULL: through the origin */
-    var *basis; /* [way, d, C] */
+    var *basis; /* [way, d, C]; NULL: the flats are the points `mean` */
 };
 
 static bool span(tape *t, const struct dsn *s, const struct shots *shots, size_t way, struct flats *out)
@@ -55,6 +55,7 @@ static bool span(tape *t, const struct dsn *s, const struct shots *shots, size_t
     if (s->center) {
         var *means = op_class_mean(t, x, labels, way);
         out->mean = op_reshape(t, means, 3, (size_t[]){way, 1, channels});
+        if (shots->first[way] == way) return out->mean != NULL; /* one shot each */
         x = op_sub(t, x, op_gather(t, means, 0, labels));
     }
     out->basis = op_subspace(t, x, shots->first, way);
@@ -64,8 +65,10 @@ static bool span(tape *t, const struct dsn *s, const struct shots *shots, size_t
 /* Squared distances [nq, way] of query [nq, C]. */
 static var *distances(tape *t, const struct flats *f, var *query)
 {
-    if (!query || !f->basis) return NULL;
-    const size_t nq = query->value.dim[0], channels = query->value.dim[1], way = f->basis->value.dim[0];
+    if (!query) return NULL;
+    const size_t nq = query->value.dim[0], channels = query->value.dim[1];
+    const size_t way = (f->basis ? f->basis : f->mean)->value.dim[0];
+    if (!f->basis) return op_sqdist(t, query, op_reshape(t, f->mean, 2, (size_t[]){way, channels}));
     var *q = op_reshape(t, query, 3, (size_t[]){1, nq, channels});
     if (f->mean) q = op_sub(t, q, f->mean); /* [way, nq, C] */
     var *inside = op_matmul(t, op_matmul(t, q, false, f->basis, true), false, f->basis, false);
@@ -101,7 +104,8 @@ static bool dsn_forward(tape *t, const void *settings, struct params *params, co
     else far = op_affine(t, far, 1 / (double)maps->value.dim[1], 0);
     out->scores = op_mul(t, op_affine(t, far, -1, 0), scale);
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
-    if (out->loss && s->lamb > 0) out->loss = op_add(t, out->loss, op_affine(t, overlap(t, f.basis), s->lamb, 0));
+    if (out->loss && f.basis && s->lamb > 0)
+        out->loss = op_add(t, out->loss, op_affine(t, overlap(t, f.basis), s->lamb, 0));
     return out->scores && (out->loss || !e->query_labels);
 }
 

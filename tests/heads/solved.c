@@ -36,6 +36,18 @@ TEST(dsn_measures_to_the_affine_hull_by_the_worked_example)
     EXPECT_NEAR(out.scores[1], -2 * sqrt(29), 1e-11);
 }
 
+TEST(dsn_with_one_shot_each_measures_to_the_shots)
+{
+    static struct outcome out;
+    struct play p = plane;
+    p.ns = 2; /* (0, 0) and (0, 3) */
+    REQUIRE(run("dsn", "lamb", "1", &p, &out));
+    EXPECT_NEAR(out.scores[0], -2 * (25 + 1) / 2.0, 1e-13);
+    EXPECT_NEAR(out.scores[1], -2 * (25 + 4) / 2.0, 1e-13);
+    EXPECT_NEAR(out.loss, log1p(exp(out.scores[1] - out.scores[0])), 1e-13); /* points have no overlap */
+    EXPECT_NEAR(out.d_query[0], 0, 1e-13);                                   /* both are as far to the left */
+}
+
 TEST(dsn_without_centring_keeps_all_directions_but_the_last)
 {
     static struct outcome out;
@@ -108,8 +120,8 @@ TEST(solving_heads_refuse_features_that_are_not_finite)
         struct stage s;
         struct head_result r = {0};
         REQUIRE(stage_open(&s, heads[i], DT_F32, 1, 2));
-        struct episode e = {.support = world_constant(&s.w, DIMS(2, 2, 1), NUMBERS(NAN, 2, 1, 1)),
-                            .support_labels = op_labels(s.w.t, (int32_t[]){0, 1}, 2, 2),
+        struct episode e = {.support = world_constant(&s.w, DIMS(3, 2, 1), NUMBERS(NAN, 2, 1, 1, 3, 4)),
+                            .support_labels = op_labels(s.w.t, (int32_t[]){0, 1, 1}, 3, 2),
                             .query = world_constant(&s.w, DIMS(1, 2, 1), NUMBERS(1, 1)),
                             .way = 2};
         EXPECT(!s.head->forward(s.w.t, s.settings.bytes, s.p, &e, 0, &r));
