@@ -61,7 +61,10 @@ static status fit_episode(tape *t, const struct fit_settings *s, enum fit_kind k
     struct shots shots;
     double *x;
     void *labels;
-    if (!shots_sort(t, e, &shots)) return tape_status(t);
+    if (!shots_sort(t, e, &shots)) {
+        st = tape_status(t);
+        return st != OK ? st : fail(ST_USAGE, "an episode to fit to has no support");
+    }
     const var *pooled = op_mean(t, shots.support, 1u << 2, DROP_AXES); /* [ns, C] */
     TRY(tape_status(t));
     TRY(host_read(t, &pooled->value, &x));
@@ -83,7 +86,7 @@ done:
 bool fitted_forward(tape *t, const struct fitted *s, enum fit_kind kind, const char *name, const struct episode *e,
                     struct head_result *out)
 {
-    struct fit_weights w;
+    struct fit_weights w = {0};
     struct pooled p;
     if (tape_get_mode(t) == TAPE_TRAINING)
         return tape_fail(t, fail(ST_USAGE,

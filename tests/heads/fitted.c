@@ -136,7 +136,7 @@ TEST(fit_in_the_span_is_the_fit)
         for (size_t i = 0; i < CLASSES * FEW; i++) far[i / FEW * MANY + i % FEW] = weight[i] = random_normal(&r);
         for (size_t i = 0; i < CLASSES; i++) bias[0][i] = bias[1][i] = gain[0][i] = gain[1][i] = 0.5 + random_unit(&r);
         for (size_t i = 0; i < 100 * SHOTS; i++) order[i] = (uint32_t)random_below(&r, SHOTS);
-        struct fit_task k = {kind, SHOTS, CLASSES, FEW, x, labels, 0};
+        struct fit_task k = {(enum fit_kind)kind, SHOTS, CLASSES, FEW, x, labels, 0};
         EXPECT_OK(fit_run(w.t, &usual, &k, &(struct fit_weights){weight, bias[0], gain[0], order}));
         k.channels = MANY;
         k.x = wide;
