@@ -186,20 +186,49 @@ TEST(meta_baseline_scales_cosines_by_the_worked_example)
     EXPECT_NEAR(out.scores[1], -3, 1e-14);
 }
 
-/* Without queries and keys every class attends to all alike: with values and output the identity and no norm's gain but 1,
- * each mean becomes layer_norm(p + mean of all). */
+/* Class means (1, 1) and (-3, 0), query (5, 0); keys are the means, queries half of them, values and output unchanged. */
 TEST(feat_adapts_class_means_by_the_worked_example)
 {
     static struct outcome out, more;
     struct play p = compass;
-    const double params[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0};
+    const double params[] = {0.5, 0, 0, 0.5, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0.25, -1, 2, 1, 0, 0.5};
+    const double mean[2][2] = {{1, 1}, {-3, 0}}, inner[2][2] = {{2, -3}, {-3, 9}};
     memcpy(p.params, params, sizeof params);
     REQUIRE(run("feat", PAIRS("balance", "0", "temperature", "2"), &p, &out));
-    /* means (1, 1) and (-3, 0), of both (-1, 0.5): sums (0, 1.5) and (-4, 0.5), which the norm takes to (-1, 1) each */
-    const double a = 0.75 / sqrt(0.75 * 0.75 + 1e-5), b = 2.25 / sqrt(2.25 * 2.25 + 1e-5);
-    EXPECT_NEAR(out.scores[0], -((5 + a) * (5 + a) + a * a), 1e-12);
-    EXPECT_NEAR(out.scores[1], -((5 + b) * (5 + b) + b * b), 1e-12);
+    for (int c = 0; c < 2; c++) {
+        const double e0 = exp(inner[c][0] / 2 / sqrt(2)), e1 = exp(inner[c][1] / 2 / sqrt(2)), a = e0 / (e0 + e1);
+        const double x = mean[c][0] + a * mean[0][0] + (1 - a) * mean[1][0] + 0.25;
+        const double y = mean[c][1] + a * mean[0][1] + (1 - a) * mean[1][1] - 1;
+        const double middle = (x + y) / 2, deviation = sqrt((x - y) * (x - y) / 4 + 1e-5);
+        const double u = 2 * (x - middle) / deviation, v = (y - middle) / deviation + 0.5;
+        EXPECT_NEAR(out.scores[c], -((5 - u) * (5 - u) + v * v), 1e-12);
+    }
     EXPECT_NEAR(out.loss, log1p(exp((out.scores[1] - out.scores[0]) / 2)), 1e-12);
     REQUIRE(run("feat", PAIRS("balance", "0.5", "temperature", "2"), &p, &more));
     EXPECT(more.loss > out.loss && !memcmp(more.scores, out.scores, 2 * sizeof(double)));
+}
+
+/* The layer gives nothing but its norm, which takes (x, y) to (s, -s), s = half their difference over its deviation. */
+TEST(feat_contrasts_all_pictures_by_the_worked_example)
+{
+    static struct outcome with, without;
+    struct play p = compass;
+    const double params[22] = {[18] = 1, [19] = 1};
+    const double at[4][2] = {{2, 0}, {0, 2}, {5, 0}, {-3, 0}}; /* the last is of class 1 */
+    double s[4], centre[2], wanted = 0;
+    memcpy(p.params, params, sizeof params);
+    REQUIRE(run("feat", PAIRS("balance", "0"), &p, &without));
+    REQUIRE(run("feat", PAIRS("balance", "0.5", "temperature2", "3"), &p, &with));
+    for (int i = 0; i < 4; i++) {
+        const double half = (at[i][0] - at[i][1]) / 2;
+        s[i] = half / sqrt(half * half + 1e-5);
+    }
+    centre[0] = (s[0] + s[1] + s[2]) / 3;
+    centre[1] = s[3];
+    for (int i = 0; i < 4; i++) {
+        double d[2];
+        for (int c = 0; c < 2; c++) d[c] = pow(at[i][0] - centre[c], 2) + pow(at[i][1] + centre[c], 2);
+        wanted += log1p(exp((d[i == 3] - d[i != 3]) / 3)) / 4;
+    }
+    EXPECT_NEAR(with.loss - without.loss, 0.5 * wanted, 1e-12);
 }
