@@ -42,6 +42,7 @@ struct head {
     bool probabilities;              /* scores are probabilities, else logits */
     bool centrality;                 /* gives pi_support and pi_query */
     bool pools;                      /* one vector a picture: accepts the centrality plug-in */
+    bool named;                      /* its parameters know the classes of an episode by number */
     bool mirrors;                    /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
     bool fitted;                     /* to each episode when asked: it refuses training tapes */
     /* False after a failure, which the tape holds. `params` holds what head_start added; a head whose start values are

@@ -232,3 +232,59 @@ TEST(feat_contrasts_all_pictures_by_the_worked_example)
     }
     EXPECT_NEAR(with.loss - without.loss, 0.5 * wanted, 1e-12);
 }
+
+TEST(gnn_has_the_published_widths)
+{
+    static const struct {
+        const char *name;
+        size_t rows, columns;
+    } wanted[] = {{"head.enter.weight", 128, 64},   {"head.edge0.0.weight", 192, 133},
+                  {"head.edge0.2.weight", 96, 192}, {"head.edge2.0.weight", 192, 229},
+                  {"head.grow1.weight", 48, 362},   {"head.last.weight", 5, 458}};
+    struct stage s;
+    REQUIRE(stage_open(&s, "gnn", DT_F32, 1, 64));
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const struct param *p = params_find(s.p, wanted[i].name);
+        REQUIRE(p);
+        EXPECT_DIMS(p->value, wanted[i].rows, wanted[i].columns);
+    }
+    stage_close(&s);
+}
+
+TEST(gnn_refuses_more_classes_than_its_labels_have_room_for)
+{
+    struct stage s;
+    struct head_result r = {0};
+    REQUIRE(stage_open(&s, "gnn", DT_F64, 1, 2));
+    struct episode e = {.support = world_constant(&s.w, DIMS(6, 2, 1), NUMBERS(1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3)),
+                        .support_labels = op_labels(s.w.t, (int32_t[]){0, 1, 2, 3, 4, 5}, 6, 6),
+                        .query = world_constant(&s.w, DIMS(1, 2, 1), NUMBERS(1, 2)),
+                        .way = 6};
+    EXPECT(!s.head->forward(s.w.t, s.settings.bytes, s.p, &e, 0, &r));
+    EXPECT_STATUS(tape_status(s.w.t), ST_VALUE);
+    EXPECT_TEXT(error_text(), "gnn can tell 5 classes apart; this episode has 6");
+    stage_close(&s);
+}
+
+/* A network that reads labels must give other scores when they are exchanged; a few steps down its gradient must help. */
+TEST(gnn_reads_labels_and_learns)
+{
+    static struct play p, other;
+    static struct outcome at, turned;
+    struct random r = test_random();
+    struct stage s;
+    double first = 0;
+    REQUIRE(stage_open(&s, "gnn", DT_F64, 2, 4));
+    play_random(&p, &s, &r, 2, (size_t[]){3, 3}, 4, 1, 6, 1);
+    other = p;
+    for (size_t i = 0; i < p.ns; i++) other.support_labels[i] = 1 - p.support_labels[i];
+    REQUIRE(stage_run(&s, &p, TAPE_INFERENCE, &at) && stage_run(&s, &other, TAPE_INFERENCE, &turned));
+    EXPECT(memcmp(at.scores, turned.scores, 12 * sizeof(double)));
+    for (int step = 0; step < 30; step++) {
+        REQUIRE(stage_run(&s, &p, TAPE_TRAINING, &at));
+        if (!step) first = at.loss;
+        for (size_t i = 0; i < stage_param_count(&s); i++) p.params[i] -= 0.02 * at.d_params[i];
+    }
+    EXPECT(at.loss < 0.9 * first);
+    stage_close(&s);
+}
