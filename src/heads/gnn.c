@@ -166,7 +166,7 @@ static var *converse(tape *t, struct param *const *v, size_t way, var *x)
         x = op_concat(t, 2, (var *[]){x, op_reshape(t, more, 3, (size_t[]){g, n, more->value.dim[1]})}, 2);
     }
     var *seen = look(t, v + FIRST_EDGE + (LOOKS - 1) * EDGE_PARAMS, x);
-    if (!seen) return NULL;
+    if (!x || !seen) return NULL;
     const size_t g = x->value.dim[0], n = x->value.dim[1];
     var *all = op_reshape(t, seen, 3, (size_t[]){g, n, seen->value.dim[1]});
     var *query = op_reshape(t, op_slice(t, all, 1, n - 1, n), 2, (size_t[]){g, seen->value.dim[1]});
