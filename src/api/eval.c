@@ -2,6 +2,7 @@
 #include "api/eval.h"
 #include "base/clock.h"
 #include "data/hash.h"
+#include "heads/mirror.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,10 +76,20 @@ done:
     return st;
 }
 
+/* Whether a head asks for mirror images; a list of episodes may have any number of shots. */
+static bool mirrors(const centra_eval_options *o, const centra_eval *e)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < e->lineup.heads; i++)
+        wanted = wanted || mirror_wanted(e->lineup.head[i].head, o->episodes_from ? 1 : e->summary.shot);
+    return wanted;
+}
+
 static status encode(centra_session *session, const centra_eval_options *o, const struct log_sink *log, centra_eval *e)
 {
     const struct features_options f = {.transform = &e->lineup.card.transform,
                                        .threads = session->threads,
+                                       .mirror = mirrors(o, e),
                                        .skip_unreadable = !o->strict,
                                        .log = log,
                                        .hashes = calloc(e->summary.pictures, sizeof *f.hashes),

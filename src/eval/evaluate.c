@@ -8,6 +8,7 @@
 #include "eval/evaluate.h"
 #include "base/clock.h"
 #include "base/size.h"
+#include "heads/mirror.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ enum { FIRST_ROUND = 16, MOST_ROUND = 4096, MOST_ASIDE = 256, ROUND_NS = 1000000
 struct desk { /* what one worker writes on; all owned */
     tape *t;
     struct plan plan;         /* of an episode that is drawn */
-    int32_t *support, *query; /* labels of the present episode */
+    int32_t *support, *query; /* labels of the present episode; support has room for mirror images */
     float *scores;            /* [way * query, way] */
     size_t *right, *asked;    /* [heads, classes], [classes] */
     uint64_t *ns;             /* [heads] spent in each */
@@ -78,7 +79,7 @@ static status desk_open(const struct match *m, const struct room *r, struct desk
         sampler_shape(m->e->sampler, &way, &shot, &query);
         TRY(plan_new(way, shot, query, &k->plan));
     }
-    k->support = calloc(r->support, sizeof *k->support);
+    k->support = calloc(2 * r->support, sizeof *k->support);
     k->query = calloc(r->queries, sizeof *k->query);
     k->scores = calloc(r->scores, sizeof *k->scores);
     k->right = calloc(size_max(1, m->heads * m->o->classes), sizeof *k->right);
@@ -91,14 +92,14 @@ done:
 }
 
 /* The features of some pictures, [n, C, locations]. */
-static var *pick(tape *t, const struct features *f, const uint32_t *pictures, size_t n)
+static var *pick(tape *t, const tensor *f, const uint32_t *pictures, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (pictures[i] >= f->data.dim[0])
-            return tape_fail(
-                t, fail(ST_VALUE, "an episode has picture %u, but the set has %zu", pictures[i], f->data.dim[0]));
+        if (pictures[i] >= f->dim[0])
+            return tape_fail(t,
+                             fail(ST_VALUE, "an episode has picture %u, but the set has %zu", pictures[i], f->dim[0]));
     const var *index = tape_upload(t, DT_I32, 1, &n, pictures);
-    return index ? op_gather(t, tape_constant(t, &f->data), 0, &index->value) : NULL;
+    return index ? op_gather(t, tape_constant(t, f), 0, &index->value) : NULL;
 }
 
 static void put_labels(const struct match *m, const struct plan *p, size_t episode, struct desk *k)
@@ -171,14 +172,26 @@ done:
     return st;
 }
 
+/* The episode with the mirror images of its support behind it. */
+static struct episode mirrored(const struct match *m, const struct episode *e, const struct plan *p, struct desk *k)
+{
+    struct episode both = *e;
+    const size_t n = p->way * p->shot;
+    var *images = pick(k->t, &m->f->mirrored, p->support, n);
+    for (size_t i = 0; i < n; i++) k->support[n + i] = k->support[i];
+    both.support = op_concat(k->t, 2, (var *[]){e->support, images}, 0);
+    both.support_labels = op_labels(k->t, k->support, 2 * n, p->way);
+    return both;
+}
+
 static status play(const struct match *m, const struct plan *p, size_t episode, struct desk *k)
 {
     status st = OK;
     tape *t = k->t;
     tape_reset(t, TAPE_INFERENCE);
     put_labels(m, p, episode, k);
-    const struct episode e = {.support = pick(t, m->f, p->support, p->way * p->shot),
-                              .query = pick(t, m->f, p->queries, p->way * p->query),
+    const struct episode e = {.support = pick(t, &m->f->data, p->support, p->way * p->shot),
+                              .query = pick(t, &m->f->data, p->queries, p->way * p->query),
                               .support_labels = op_labels(t, k->support, p->way * p->shot, p->way),
                               .support_host = k->support,
                               .query_labels = op_labels(t, k->query, p->way * p->query, p->way),
@@ -188,7 +201,12 @@ static status play(const struct match *m, const struct plan *p, size_t episode, 
         const uint32_t class = p->classes[k->query[q]];
         if (class < m->o->classes) k->asked[class]++;
     }
-    for (size_t h = 0; h < m->heads; h++) TRY(play_head(m, &e, p, episode, h, k));
+    for (size_t h = 0; h < m->heads; h++) {
+        const bool mirror = m->f->mirrored.data && mirror_wanted(m->head[h].head, p->shot);
+        const struct episode given = mirror ? mirrored(m, &e, p, k) : e;
+        TRY(tape_status(t));
+        TRY(play_head(m, &given, p, episode, h, k));
+    }
 done:
     return st;
 }

@@ -6,6 +6,7 @@
 #include "data/dataset.h"
 #include "data/hash.h"
 #include "data/stock.h"
+#include "heads/mirror.h"
 #include "image/transform.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -125,14 +126,17 @@ done:
 }
 
 /* Memory for all rows, once the first map has shown what a row is. */
-static status take_rows(struct features *f, const tensor *map, size_t rows)
+static status take_rows(struct features *f, const tensor *map, size_t rows, bool mirror)
 {
     const size_t dim[] = {rows, map->dim[1], map->dim[2] * map->dim[3]};
     status st = tensor_make(&f->data, DT_F32, 3, dim, NULL);
     f->height = map->dim[2];
     f->width = map->dim[3];
     if (st == OK) st = f->device->alloc(f->device, tensor_bytes(&f->data), &f->data.data);
-    return st;
+    if (st != OK || !mirror) return st;
+    f->mirrored = f->data;
+    f->mirrored.data = NULL;
+    return f->device->alloc(f->device, tensor_bytes(&f->mirrored), &f->mirrored.data);
 }
 
 static status encode(const struct model *m, tape *t, const struct batch *b, size_t count, size_t row,
@@ -144,9 +148,15 @@ static status encode(const struct model *m, tape *t, const struct batch *b, size
     var *x = show(t, b, count);
     const var *y = extract(t, &m->extractor, m->net->forward(t, m->net_settings, m->params, &pass, x));
     TRY(tape_status(t));
-    if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set)));
+    if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set), b->o->mirror));
     const size_t bytes = tensor_bytes(&y->value);
     TRY(f->device->copy(f->device, (char *)f->data.data + row * (bytes / count), y->value.data, bytes));
+    if (b->o->mirror) {
+        const var *z = extract(t, &m->extractor,
+                               m->net->forward(t, m->net_settings, m->params, &pass, mirror_images(t, x)));
+        TRY(tape_status(t));
+        TRY(f->device->copy(f->device, (char *)f->mirrored.data + row * (bytes / count), z->value.data, bytes));
+    }
     if (!b->o->stock) TRY(f->device->sync(f->device)); /* the pixels may be overwritten now */
 done:
     return st;
@@ -186,7 +196,7 @@ static status encode_all(const struct model *m, tape *t, struct batch *b, struct
     }
     if (o->progress) (void)o->progress(o->context, count, count);
     if (!row) TRY(fail(ST_FORMAT, "none of the %zu pictures can be read", count));
-    f->data.dim[0] = row;
+    f->data.dim[0] = f->mirrored.dim[0] = row;
     for (size_t c = 1; c < f->classes; c++) f->first[c] = f->first[c - 1] + f->size[c - 1];
 done:
     return st;
@@ -220,6 +230,7 @@ done:
 void features_free(struct features *f)
 {
     if (f->data.data) f->device->release(f->device, f->data.data);
+    if (f->mirrored.data) f->device->release(f->device, f->mirrored.data);
     free(f->first);
     free(f->size);
     *f = (struct features){0};

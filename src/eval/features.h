@@ -15,6 +15,7 @@ struct picture_hash;
 
 struct features {
     tensor data;          /* [rows, channels, locations], f32, owned memory of `device` */
+    tensor mirrored;      /* the same of the pictures seen in a mirror; data NULL: not wanted */
     size_t height, width; /* locations = height * width */
     struct device *device;
     size_t classes, *first, *size; /* owned, [classes]: the rows of each class of the set; what a sampler needs */
@@ -26,6 +27,7 @@ struct features_options {
     size_t batch;                      /* pictures a pass; 0: chosen */
     const struct stock *stock;   /* the set on the model's device, in its deterministic form; NULL: it is decoded */
     pool *threads;               /* that decode; NULL: one picture after another */
+    bool mirror;                 /* encode mirror images as well */
     bool skip_unreadable;        /* a picture that cannot be read is left out with a warning, else a failure */
     const struct log_sink *log;  /* warnings; NULL: nobody */
     struct picture_hash *hashes; /* room for each picture of the set, for its fingerprint; NULL: not wanted */

@@ -31,7 +31,7 @@ struct head_param {
     int rank;
     size_t (*dim)(size_t channels, int axis);
     double start, start_normal, start_uniform; /* constant + normal deviation or uniform half-width */
-    bool by_channels;                          /* deviation and half-width are divided by the root of the channels */
+    bool by_channels;                          /* those two are divided by the root of the channels */
 };
 
 struct head {
@@ -43,6 +43,9 @@ struct head {
     bool probabilities;              /* scores are probabilities, else logits */
     bool centrality;                 /* gives pi_support and pi_query */
     bool pools;                      /* one vector a picture: accepts the centrality plug-in */
+    bool named;                      /* its parameters know the classes of an episode by number */
+    bool mirrors;                    /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
+    bool fitted;                     /* to each episode when asked: it refuses training tapes */
     /* False after a failure, which the tape holds. `params` holds what head_start added; a head whose start values are
      * constants may be given NULL and then uses those. */
     bool (*forward)(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,

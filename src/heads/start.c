@@ -4,20 +4,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double draw(const struct head_param *h, size_t channels, struct random *r)
+static double draw(const struct head_param *h, double scale, struct random *r)
 {
-    const double size = h->by_channels ? 1 / sqrt((double)channels) : 1;
     double v = h->start;
-    if (h->start_normal > 0) v += size * h->start_normal * random_normal(r);
-    if (h->start_uniform > 0) v += size * h->start_uniform * (2 * random_unit(r) - 1);
+    if (h->start_normal > 0) v += scale * h->start_normal * random_normal(r);
+    if (h->start_uniform > 0) v += scale * h->start_uniform * (2 * random_unit(r) - 1);
     return v;
 }
 
 /* n start values in host memory of the type */
 static void draw_all(const struct head_param *h, size_t channels, struct random *r, dtype type, size_t n, void *host)
 {
+    const double scale = h->by_channels ? 1 / sqrt((double)channels) : 1;
     for (size_t i = 0; i < n; i++) {
-        const double v = draw(h, channels, r);
+        const double v = draw(h, scale, r);
         if (type == DT_F32) ((float *)host)[i] = (float)v;
         else ((double *)host)[i] = v;
     }

@@ -1,8 +1,10 @@
 /* resnet12.c - ResNet-12: four residual blocks of three 3x3 convolutions, each followed by pooling (84x84 gives 5x5).
  *
  * With drop > 0, in training, elements are dropped after the first two blocks and squares (DropBlock) after the last
- * two, whose rate grows over the first 40,000 passes. */
+ * two, whose rate grows over the first 40,000 passes. With ft, in training, the norms at the end of each block are
+ * stretched and shifted at random (nets/featurewise.h). */
 #include "base/plain.h"
+#include "nets/featurewise.h"
 #include "nets/layers.h"
 #include <math.h>
 
@@ -12,13 +14,18 @@ struct resnet12 {
     const char *widths;
     double drop;
     int64_t block;
+    struct featurewise ft;
 };
 
 static const struct option resnet12_options[] = {
     OPT_TEXT(struct resnet12, widths, "widths", "64,160,320,640", "N,N,N,N", "channels of the four blocks"),
     OPT_FLOAT(struct resnet12, drop, "drop", 0, 0, 0.9,
               "share of the features dropped in training (0.1 in pre-training)"),
-    OPT_INT(struct resnet12, block, "block", 5, 1, 64, "side of the squares that DropBlock erases"), OPT_END};
+    OPT_INT(struct resnet12, block, "block", 5, 1, 64, "side of the squares that DropBlock erases"),
+    OPT_FLAG(struct resnet12, ft.on, "ft", "feature-wise transformation in training, for other domains"),
+    OPT_FLOAT(struct resnet12, ft.gain, "ft-gain", 0.3, 0, 100, "spread of its random gains"),
+    OPT_FLOAT(struct resnet12, ft.bias, "ft-bias", 0.5, 0, 100, "spread of its random shifts"),
+    OPT_END};
 
 /* The four numbers of `s`; false when it is something else. */
 static bool parse_widths(const char *s, size_t width[STAGES])
@@ -118,7 +125,7 @@ static var *stage_forward(const struct layer_pass *l, const struct resnet12 *s, 
     var *shortcut = conv(l, stage, "downsample.0", x);
     part(main, stage, "bn3");
     part(side, stage, "downsample.1");
-    return drop(l, s, stage, layer_norm_both(l, main, a, side, shortcut, &end));
+    return drop(l, s, stage, featurewise_norm_both(l, &s->ft, main, a, side, shortcut, &end));
 }
 
 static var *resnet12_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)

@@ -95,7 +95,7 @@ done:
     return st;
 }
 
-const struct op chunks_op = {"chunks", chunks_forward, chunks_backward};
+const struct op chunks_op = {.name = "chunks", .forward = chunks_forward, .backward = chunks_backward};
 
 var *op_chunks(tape *t, const struct chunks *c, int count, var *const *shared, var *each)
 {

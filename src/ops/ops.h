@@ -51,6 +51,17 @@ var *op_qr(tape *t, var *a, var **r);                    /* thin: returns q [(b,
 /* Optimal transport, `b` times `g` problems side by side: cost [b, m, g, n], supply [b, g, m], demand [b, g, n], whose sums
  * agree, to the least cost [b, g]. */
 var *op_transport(tape *t, var *cost, var *supply, var *demand);
+/* Small problems of one episode, solved on the host in double. Rows are sorted by class: class c has the rows first[c] up
+ * to first[c + 1]. */
+/* x [rows, C] to [way, d, C]: an orthonormal basis of the first K - 1 directions of each class, zero rows behind it. Only
+ * functions of the spans may be differentiated. */
+var *op_subspace(tape *t, var *x, const size_t *first, size_t way);
+struct svm {
+    double c, ridge;    /* bound of the dual variables; what is added to the kernel's diagonal */
+    int64_t iterations; /* of the interior point; 0: until it has converged */
+};
+/* The dual variables [rows, way] of a Crammer-Singer machine on x [rows, C], with the kernel x x^T. */
+var *op_svm(tape *t, var *x, const size_t *first, size_t way, const struct svm *s);
 
 /* classes and losses; labels: i32 [n], 0 <= label < way */
 var *op_class_mean(tape *t, var *x, const tensor *labels,

@@ -47,7 +47,7 @@ done:
     return st;
 }
 
-const struct op transport_op = {"transport", transport_forward, transport_backward};
+const struct op transport_op = {.name = "transport", .forward = transport_forward, .backward = transport_backward};
 
 static bool shapes_fit(struct node *n)
 {

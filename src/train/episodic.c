@@ -2,19 +2,21 @@
  *
  * Support and query pictures of all episodes are encoded in two passes, support first, each normalised by its own
  * statistics; or in one with bn-joint, as FRN does. The loss is the mean over all queries of all episodes. */
+#include "heads/mirror.h"
 #include "train/trainer.h"
 
-static void encode_both(struct trainer *t, const struct pass *p, var **support, var **query)
+static void encode_both(struct trainer *t, const struct pass *p, size_t times, var **support, var **query)
 {
     const struct lesson *l = p->lesson;
+    const size_t mirrored = times > 1 ? l->support : 0;
     if (!t->settings->net.bn_joint) {
-        *support = trainer_encode(t, p, 0, l->support, 0, 2);
-        *query = trainer_encode(t, p, l->support, l->queries, 1, 2);
+        *support = trainer_encode(t, p, 0, l->support, 0, 2, mirrored);
+        *query = trainer_encode(t, p, l->support, l->queries, 1, 2, 0);
         return;
     }
-    var *both = trainer_encode(t, p, 0, l->support + l->queries, 0, 1);
-    *support = op_slice(t->tape, both, 0, 0, l->support);
-    *query = op_slice(t->tape, both, 0, l->support, l->support + l->queries);
+    var *both = trainer_encode(t, p, 0, l->support + l->queries, 0, 1, mirrored);
+    *support = op_slice(t->tape, both, 0, 0, l->support * times);
+    *query = op_slice(t->tape, both, 0, l->support * times, l->support * times + l->queries);
 }
 
 /* The maps of episode b. */
@@ -26,9 +28,11 @@ static var *part(tape *t, var *maps, size_t b, size_t episodes, size_t each)
 var *episodic_loss(struct trainer *t, const struct pass *p)
 {
     const struct lesson *l = p->lesson;
-    const size_t way = (size_t)t->settings->train.way, ns = l->support / l->episodes, nq = l->queries / l->episodes;
+    const size_t times = mirror_wanted(t->model.head, (size_t)t->settings->train.shot) ? 2 : 1;
+    const size_t way = (size_t)t->settings->train.way, nq = l->queries / l->episodes;
+    const size_t ns = l->support / l->episodes * times;
     var *support = NULL, *query = NULL, *sum = NULL;
-    encode_both(t, p, &support, &query);
+    encode_both(t, p, times, &support, &query);
     const tensor *support_labels = op_labels(t->tape, t->support_labels, ns, way);
     for (size_t b = 0; b < l->episodes; b++) {
         const struct episode e = {.support = part(t->tape, support, b, l->episodes, ns),
@@ -51,8 +55,9 @@ var *episodic_loss(struct trainer *t, const struct pass *p)
 var *pretrain_loss(struct trainer *t, const struct pass *p)
 {
     const struct lesson *l = p->lesson;
-    var *maps = trainer_encode(t, p, 0, l->queries, 0, 1);
+    var *maps = trainer_encode(t, p, 0, l->queries, 0, 1, 0);
     const tensor *labels = op_labels(t->tape, l->labels, l->queries, t->classes);
     t->labels[0] = labels;
-    return maps && labels ? t->pretrain->loss(t->tape, t->model.params, maps, labels, &t->scores[0]) : NULL;
+    if (!maps || !labels) return NULL;
+    return t->pretrain->loss(t->tape, t->pretrain_settings, t->model.params, maps, labels, &t->scores[0]);
 }

@@ -5,6 +5,7 @@
  * batch, `loss`, backward, optimiser. */
 #ifndef TRAIN_PRETRAIN_H
 #define TRAIN_PRETRAIN_H
+#include "base/option.h"
 #include "base/random.h"
 #include "ops/ops.h"
 
@@ -13,12 +14,14 @@ struct pretrain_size {
 };
 
 struct pretrain {
-    const char *name, *title; /* "frn", "linear" */
+    const char *name, *title;     /* "frn", "linear" */
+    const struct option *options; /* NULL: none; `settings` below is then NULL as well */
+    size_t settings_bytes;
     /* Adds the parameters of type `type`, with their start values drawn from r. */
     status (*params)(const struct pretrain_size *s, dtype type, struct random *r, struct params *p);
     /* maps [n, C, h, w] or [n, C, r], labels i32 [n] (op_labels with way = classes): the mean cross entropy, and into
      * *logits (NULL: not wanted) [n, classes]. NULL after a failure, which the tape holds. */
-    var *(*loss)(tape *t, struct params *p, var *maps, const tensor *labels, var **logits);
+    var *(*loss)(tape *t, const void *settings, struct params *p, var *maps, const tensor *labels, var **logits);
     /* Validation: a head of heads/head.h with its default settings. Its `forward` may be given no parameters (NULL): it
      * then uses their start values, which is what validation wants. */
     const char *head;

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 #include "base/plain.h"
 #include "base/size.h"
+#include "heads/mirror.h"
 #include "weights/weights.h"
 #include <inttypes.h>
 #include <math.h>
@@ -52,6 +53,23 @@ static status count_locations(struct trainer *t, size_t side, size_t *out)
     return tape_status(t->tape);
 }
 
+/* The kind of pre-training with its options, which stand where a head's do. */
+static status find_pretrain(struct trainer *t)
+{
+    status st = OK;
+    const struct head_settings *s = &t->settings->head;
+    TRY(pretrain_find(s->name, &t->pretrain));
+    if (!t->pretrain->options && s->options.count)
+        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head", s->options.item[0].name));
+    if (!t->pretrain->options) goto done;
+    t->pretrain_settings = calloc(1, t->pretrain->settings_bytes);
+    if (!t->pretrain_settings) TRY(fail(ST_MEMORY, "no memory for the settings of %s", s->name));
+    options_default(t->pretrain->options, t->pretrain_settings);
+    TRY(recipe_extras_set(&s->options, "head.", t->pretrain->options, t->pretrain_settings));
+done:
+    return st;
+}
+
 static status make_model(struct trainer *t, struct device *d, const struct dataset *data)
 {
     status st = OK;
@@ -59,12 +77,14 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
     const bool pretrains = s->train.stage == STAGE_PRETRAIN;
     struct pretrain_size size = {.classes = dataset_class_count(data)};
     struct random r = course_stream((uint64_t)s->train.seed, STREAM_PRETRAIN, 0, 0, 0);
-    if (pretrains) TRY(pretrain_find(s->head.name, &t->pretrain));
-    if (pretrains && s->head.options.count)
-        TRY(fail(ST_USAGE, "head.%.60s is set, but pre-training has no options of a head",
-                 s->head.options.item[0].name));
+    if (pretrains) TRY(find_pretrain(t));
     TRY(model_new(d, s->net.name, pretrains ? NULL : s->head.name, &t->model));
+    if (t->model.head && t->model.head->fitted)
+        TRY(fail(ST_USAGE, "head.name is %s, which is fitted to each episode and has nothing to train", s->head.name));
     TRY(model_extract(&t->model, s->net.extractor, &t->transform));
+    if (extractor_cells(&t->model.extractor) > 1 && mirror_wanted(t->model.head, (size_t)s->train.shot))
+        TRY(fail(ST_USAGE, "head %s adds mirror images at 1-shot, which net.extractor %s cannot cut; use map",
+                 s->head.name, s->net.extractor));
     TRY(recipe_extras_set(&s->net.options, "net.", t->model.net->options, t->model.net_settings));
     if (t->model.head)
         TRY(recipe_extras_set(&s->head.options, "head.", t->model.head->options, t->model.head_settings));
@@ -83,7 +103,8 @@ static status make_room(struct trainer *t, size_t classes)
     const struct train_settings *s = &t->settings->train;
     const bool pretrains = t->pretrain != NULL;
     const size_t episodes = pretrains ? 1 : (size_t)s->batch, way = pretrains ? classes : (size_t)s->way;
-    const size_t queries = pretrains ? (size_t)s->batch : way * (size_t)s->query, shots = way * (size_t)s->shot;
+    const size_t queries = pretrains ? (size_t)s->batch : way * (size_t)s->query;
+    const size_t shot = (size_t)s->shot * (mirror_wanted(t->model.head, (size_t)s->shot) ? 2 : 1), shots = way * shot;
     if (!size_mul(queries, way, &t->host_bytes) || !size_mul(t->host_bytes, sizeof(float), &t->host_bytes))
         return fail(ST_MEMORY, "the scores of %zu pictures in %zu classes are too many", queries, way);
     t->classes = way;
@@ -93,7 +114,7 @@ static status make_room(struct trainer *t, size_t classes)
     t->support_labels = calloc(size_max(1, shots), sizeof *t->support_labels);
     if (!t->scores || !t->labels || !t->host || !t->support_labels)
         return fail(ST_MEMORY, "no memory for the scores of a step");
-    for (size_t i = 0; i < shots; i++) t->support_labels[i] = (int32_t)(i / (size_t)s->shot);
+    for (size_t i = 0; i < shots; i++) t->support_labels[i] = (int32_t)(i / shot);
     return OK;
 }
 
@@ -134,6 +155,7 @@ void trainer_free(struct trainer *t)
     if (t->tally) tape_device(t->tape)->release(tape_device(t->tape), t->tally);
     tape_free(t->tape);
     if (t->model.net) model_free(&t->model);
+    free(t->pretrain_settings);
     free(t->scores);
     free(t->labels);
     free(t->items);
@@ -161,7 +183,18 @@ static enum net_mode mode_at(const struct run_settings *s, uint64_t epoch)
     return NET_TRAIN;
 }
 
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts)
+/* The first `n` pictures with their mirror images, then the rest. */
+static var *with_mirrored(tape *t, var *x, size_t n)
+{
+    if (!x) return NULL;
+    const size_t count = x->value.dim[0];
+    if (n == count) return mirror_beside(t, x);
+    var *beside = mirror_beside(t, op_slice(t, x, 0, 0, n));
+    return op_concat(t, 2, (var *[]){beside, op_slice(t, x, 0, n, count)}, 0);
+}
+
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+                    size_t mirrored)
 {
     const struct lesson *l = p->lesson;
     struct net_pass pass = {
@@ -169,10 +202,12 @@ var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_
         .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch, l->index, part),
         .calls = p->step * parts + part};
     var *in = trainer_pictures(t, p, first, count);
+    if (mirrored) in = with_mirrored(t->tape, in, mirrored);
     var *maps = extract(t->tape, &t->model.extractor,
                         t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in));
     if (!maps) return NULL;
-    return op_reshape(t->tape, maps, 3, (size_t[]){count, maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
+    return op_reshape(t->tape, maps, 3,
+                      (size_t[]){maps->value.dim[0], maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
 }
 
 /* The first number of a tensor that is not finite, in words; OK when all are. */

@@ -16,6 +16,7 @@ struct trainer {
     const struct run_settings *settings; /* borrowed */
     struct model model;                  /* its table holds the parameters of pre-training as well ("pre.") */
     const struct pretrain *pretrain;     /* NULL: episodes */
+    void *pretrain_settings;             /* owned; NULL where it has none */
     struct optimiser *optimiser;         /* owned */
     struct schedule schedule;
     struct transform transform;
@@ -58,7 +59,8 @@ status trainer_check(struct trainer *t, uint64_t step);
 /* Validation runs after these epochs (counted from 0), and after the last. */
 bool trainer_validates(const struct run_settings *s, uint64_t epoch);
 
-/* For the losses: what the extractor takes of pictures, [count, C, locations], and the losses themselves, which leave the scores of each
+/* For the losses: what the extractor takes of pictures, [count, C, locations], where those of the first `mirrored` pictures are followed each by that
+ * of its mirror image; and the losses themselves, which leave the scores of each
  * episode in t->scores. */
 struct pass {
     const struct lesson *lesson;
@@ -66,7 +68,8 @@ struct pass {
     const float *pictures;            /* on the host, or */
     const struct picture_item *items; /* on the device: how the stock shows them */
 };
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts);
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+                    size_t mirrored);
 /* train/showing.c: the pictures themselves, [count, 3, side, side]; and how a lesson's are shown from the stock. */
 var *trainer_pictures(struct trainer *t, const struct pass *p, size_t first, size_t count);
 status trainer_plan(struct trainer *t, const struct lesson *l, const struct picture_item **out);

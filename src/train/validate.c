@@ -2,6 +2,7 @@
 #include "train/validate.h"
 #include "base/size.h"
 #include "eval/evaluate.h"
+#include "heads/mirror.h"
 #include <stdlib.h>
 
 static status make_sampler(size_t classes, const size_t *first, const size_t *size, const struct run_settings *s,
@@ -66,16 +67,17 @@ status validate(const struct trainer *t, const struct validation_options *o, str
     struct outcome outcome = {0};
     struct watch w = {o, false};
     void *settings = NULL;
+    TRY(find_head(t, &head, &settings));
     const struct features_options encode = {.transform = &t->transform,
                                             .stock = o->stock,
                                             .threads = o->threads,
+                                            .mirror = mirror_wanted(head.head, (size_t)o->settings->validate.shot),
                                             .skip_unreadable = true,
                                             .log = o->log,
                                             .progress = watched,
                                             .context = &w};
     const struct evaluate_options play = {
         .classes = dataset_class_count(o->data), .threads = o->threads, .progress = watched, .context = &w};
-    TRY(find_head(t, &head, &settings));
     TRY(features_encode(&t->model, o->data, &encode, &f));
     TRY(make_sampler(f.classes, f.first, f.size, o->settings, &sampler));
     const struct episodes episodes = {

@@ -18,7 +18,9 @@
     "  --isa NAME                instruction set to force; centra list kernels shows\n" \
     "                            them\n" \
     "  --device NAME             where to compute; centra list devices shows them\n" \
-    "                            (default cpu)\n"
+    "                            (default cpu)\n" \
+    "  --maths f32|tf32|bf16     how a GPU multiplies in networks (bf16 when it\n" \
+    "                            trains, else f32)\n"
 
 #define HELP_OF_HELP \
     "centra help - says what commands there are and what they take\n\n" \

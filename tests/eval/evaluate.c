@@ -276,3 +276,47 @@ TEST(evaluate_survives_each_failing_allocation)
     free((void *)(uintptr_t)c.settings);
     stand_close(&s);
 }
+
+/* Mirror images at 1-shot are what the same episodes are at 2-shot, with the images as pictures of the set. */
+TEST(evaluate_gives_dsn_the_mirror_images_as_second_shots)
+{
+    enum { COUNT = 40 };
+    static const char *const names[] = {"dsn", "proto"};
+    struct stand s, other;
+    struct plan list[COUNT] = {{0}};
+    struct outcome plain[2], with[2], twice[1];
+    REQUIRE(stand_open(&s, 2, 1, 1.5) && stand_open(&other, 2, 1, 2));
+    EXPECT_OK(play(&s, 2, names, COUNT, plain));
+    s.f.mirrored = other.f.data;
+    EXPECT_OK(play(&s, 2, names, COUNT, with));
+    EXPECT(memcmp(plain[0].accuracy, with[0].accuracy, COUNT * sizeof(double)));
+    EXPECT(!memcmp(plain[1].accuracy, with[1].accuracy, COUNT * sizeof(double)));
+    struct features both = s.f;
+    const size_t bytes = tensor_bytes(&s.f.data);
+    struct device *d = s.f.device;
+    REQUIRE(d->alloc(d, 2 * bytes, &both.data.data) == OK);
+    EXPECT_OK(d->copy(d, both.data.data, s.f.data.data, bytes));
+    EXPECT_OK(d->copy(d, (char *)both.data.data + bytes, other.f.data.data, bytes));
+    both.data.dim[0] = 2 * (size_t)RIG_PICTURES;
+    for (size_t i = 0; i < COUNT; i++) {
+        struct plan p;
+        REQUIRE(plan_new(5, 1, 6, &p) == OK && plan_new(5, 2, 6, &list[i]) == OK);
+        EXPECT_OK(sampler_episode(s.sampler, 0, i, &p));
+        memcpy(list[i].classes, p.classes, 5 * sizeof *p.classes);
+        memcpy(list[i].queries, p.queries, 30 * sizeof *p.queries);
+        memcpy(list[i].query_labels, p.query_labels, 30 * sizeof *p.query_labels);
+        for (size_t k = 0; k < 10; k++) list[i].support[k] = p.support[k / 2] + (uint32_t)(k % 2) * RIG_PICTURES;
+        plan_free(&p);
+    }
+    const struct contender dsn = stand_head("dsn");
+    EXPECT_OK(evaluate(&both, &dsn, 1, &(struct episodes){.list = list, .count = COUNT}, &s.o, twice));
+    EXPECT(!memcmp(twice[0].accuracy, with[0].accuracy, COUNT * sizeof(double)));
+    for (size_t i = 0; i < COUNT; i++) plan_free(&list[i]);
+    free((void *)(uintptr_t)dsn.settings);
+    d->release(d, both.data.data);
+    free_all(plain, 2);
+    free_all(with, 2);
+    free_all(twice, 1);
+    stand_close(&other);
+    stand_close(&s);
+}

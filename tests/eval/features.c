@@ -169,6 +169,42 @@ TEST(features_give_the_hashes_of_the_sets_fingerprint)
     bench_close(&b);
 }
 
+/* A picture that falls from left to right, or rises, of the size that needs no resizing. */
+static void slope_file(const char *name, bool rises)
+{
+    enum { ALL = SIDE + 4 };
+    static char ppm[13 + ALL * ALL * 3 + 1] = "P6 36 36 255\n";
+    for (size_t i = 0; i < (size_t)ALL * ALL * 3; i++) {
+        const size_t x = i / 3 % ALL;
+        ppm[13 + i] = (char)(7 * (rises ? x : ALL - 1 - x) / 2);
+    }
+    sample_file(name, ppm, 13 + (size_t)ALL * ALL * 3);
+}
+
+TEST(features_of_mirror_images_are_those_of_the_mirrored_pictures)
+{
+    struct bench b;
+    struct features f;
+    REQUIRE(bench_open(&b, 2, false));
+    slope_file("set/a/1.ppm", true);
+    slope_file("set/a/2.ppm", false);
+    b.o.mirror = true;
+    b.o.batch = 4;
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &f) == OK);
+    const size_t row = tensor_bytes(&f.data) / 6;
+    const char *seen = f.data.data, *mirrored = f.mirrored.data;
+    EXPECT_INT(f.mirrored.dim[0], 6);
+    EXPECT(memcmp(seen, seen + row, row));
+    EXPECT(!memcmp(mirrored, seen + row, row) && !memcmp(mirrored + row, seen, row));
+    EXPECT(!memcmp(mirrored + 5 * row, seen + 5 * row, row)); /* of one grey */
+    features_free(&f);
+    b.o.mirror = false;
+    REQUIRE(features_encode(&b.m, b.set, &b.o, &f) == OK);
+    EXPECT(!f.mirrored.data);
+    features_free(&f);
+    bench_close(&b);
+}
+
 static bool never(void *context, size_t done, size_t of)
 {
     (void)done;

@@ -5,17 +5,17 @@
 #include "heads/head.h"
 #include "tests/ops/world.h"
 
-enum { STAGE_MOST = 4096 }; /* numbers of each array */
+enum { STAGE_MOST = 4096, STAGE_PARAMS = 8192 }; /* numbers of each array */
 
 struct play { /* an episode */
     size_t ns, way, channels, rs, nq, rq;
-    double support[STAGE_MOST], query[STAGE_MOST], params[STAGE_MOST]; /* of all parameters, one behind the other */
+    double support[STAGE_MOST], query[STAGE_MOST], params[STAGE_PARAMS]; /* of all parameters, one behind the other */
     int32_t support_labels[32], query_labels[32];
 };
 
 struct outcome {
     double scores[STAGE_MOST], loss;
-    double d_support[STAGE_MOST], d_query[STAGE_MOST], d_params[STAGE_MOST];
+    double d_support[STAGE_MOST], d_query[STAGE_MOST], d_params[STAGE_PARAMS];
 };
 
 struct stage {

@@ -169,6 +169,20 @@ static var *g_norm_add_pool(struct world *w, var **in)
     return norm_act(w, in, true, (struct norm_act){.slope = 0.1, .pool = true, .batch_statistics = true});
 }
 
+static const size_t first_rows[] = {0, 3, 5};
+
+/* through the projectors, because the gradient is that of the spans */
+static var *g_subspace(struct world *w, var **in)
+{
+    var *basis = op_subspace(w->t, in[0], first_rows, 2);
+    return op_matmul(w->t, basis, true, basis, false);
+}
+
+static var *g_svm(struct world *w, var **in)
+{
+    return op_svm(w->t, in[0], first_rows, 2, &(struct svm){.c = 0.3, .ridge = 0.5});
+}
+
 static const struct walk walk_settings = {.gamma = 4, .beta = 3, .alpha = 0.5, .solver = WALK_AUTO};
 
 static var *g_walk(struct world *w, var **in)
@@ -251,8 +265,10 @@ static const struct grad_case cases[] = {
     {"sqdist", "batch", {{3, {2, 3, 4}}, {3, {2, 2, 4}}}, -1, 1, false, g_sqdist},
     {"sqdist", "one b for all", {{3, {2, 3, 4}}, {2, {2, 4}}}, -1, 1, false, g_sqdist},
     {"sqdist", "one a for all", {{2, {3, 4}}, {3, {2, 2, 4}}}, -1, 1, false, g_sqdist},
+    {"subspace", "", {{2, {5, 4}}}, -1, 1, false, g_subspace},
     {"sum", "two axes", {{3, {2, 3, 4}}}, -1, 1, false, g_sum},
     {"sum", "mean", {{3, {2, 3, 4}}}, -1, 1, false, g_mean},
+    {"svm", "", {{2, {5, 4}}}, -1, 1, false, g_svm},
     {"top_k", "middle axis", {{3, {2, 4, 3}}}, -2, 2, true, g_top_k},
     {"top_k", "max", {{2, {3, 5}}}, -2, 2, true, g_max},
     {"transport", "", {{4, {2, 3, 2, 4}}, {3, {2, 2, 3}}, {3, {2, 2, 4}}}, -1, 1, false, g_transport},

@@ -12,6 +12,10 @@ struct class_room {
     struct world w;
     const struct pretrain *kind;
     struct params *p;
+    union {
+        max_align_t align;
+        unsigned char bytes[64];
+    } settings;
 };
 
 static bool room_open(struct class_room *c, const char *kind, const char *isa, dtype type,
@@ -22,6 +26,7 @@ static bool room_open(struct class_room *c, const char *kind, const char *isa, d
     if (!rig_open(&c->w, isa, 2, type)) return false;
     status st = pretrain_find(kind, &c->kind);
     c->p = params_new(c->w.dev);
+    if (st == OK && c->kind->options) options_default(c->kind->options, c->settings.bytes);
     if (st == OK && c->p) st = c->kind->params(s, type, &r, c->p);
     EXPECT_OK(st);
     return st == OK && c->p;
@@ -68,7 +73,8 @@ static var *learn(const struct golden *g, struct class_room *c, size_t classes)
     if (golden_read(g, "input.npy", &input) && golden_read(g, "labels.npy", &labels)) {
         for (size_t i = 0; i < labels.count && i < 32; i++) label[i] = (int32_t)((int64_t *)labels.data)[i];
         maps = world_leaf(&c->w, input.rank, input.dim, input.data);
-        loss = c->kind->loss(c->w.t, c->p, maps, op_labels(c->w.t, label, labels.count, classes), &logits);
+        loss = c->kind->loss(c->w.t, c->settings.bytes, c->p, maps, op_labels(c->w.t, label, labels.count, classes),
+                             &logits);
         EXPECT_OK(loss ? tape_backward(c->w.t, loss) : tape_status(c->w.t));
         if (loss) {
             expect(g, c, "loss.npy", &loss->value);
@@ -207,7 +213,105 @@ TEST(pretraining_refuses_maps_of_other_shapes)
     struct class_room c;
     REQUIRE(room_open(&c, "frn", NULL, DT_F32, &(struct pretrain_size){3, 2, 4}));
     var *vectors = world_leaf(&c.w, DIMS(2, 2), NUMBERS(1, 2, 3, 4));
-    EXPECT(!c.kind->loss(c.w.t, c.p, vectors, op_labels(c.w.t, (int32_t[]){0, 1}, 2, 3), NULL));
+    EXPECT(!c.kind->loss(c.w.t, c.settings.bytes, c.p, vectors, op_labels(c.w.t, (int32_t[]){0, 1}, 2, 3), NULL));
     EXPECT_STATUS(tape_status(c.w.t), ST_SHAPE);
     room_close(&c);
+}
+
+/* A batch of maps of one location through a kind with a margin: its loss, its gradient by the maps and the scores. */
+enum { CLASSES = 3, CHANNELS = 4, BATCH = 5 };
+
+struct lesson_result {
+    double loss, dx[BATCH * CHANNELS], logits[BATCH * CLASSES], dw[CLASSES * CHANNELS];
+};
+
+static const int32_t batch_labels[BATCH] = {2, 0, 1, 1, 0};
+
+static bool teach(const char *kind, const char *margin, const double *x, const double *w, struct lesson_result *out)
+{
+    struct class_room c;
+    var *logits = NULL;
+    if (!room_open(&c, kind, NULL, DT_F64, &(struct pretrain_size){CLASSES, CHANNELS, 1})) return false;
+    if (margin) EXPECT_OK(option_set(c.kind->options, "head.", "margin", margin, c.settings.bytes));
+    set(&c, "pre.fc.weight", w);
+    var *maps = world_leaf(&c.w, DIMS(BATCH, CHANNELS, 1), x);
+    const tensor *labels = op_labels(c.w.t, batch_labels, BATCH, CLASSES);
+    var *loss = c.kind->loss(c.w.t, c.settings.bytes, c.p, maps, labels, &logits);
+    const bool done = loss && tape_backward(c.w.t, loss) == OK && world_read(&c.w, &loss->value, &out->loss) &&
+                      world_read(&c.w, &maps->grad, out->dx) && world_read(&c.w, &logits->value, out->logits) &&
+                      world_read(&c.w, &params_find(c.p, "pre.fc.weight")->grad, out->dw);
+    EXPECT_OK(tape_status(c.w.t));
+    room_close(&c);
+    return done;
+}
+
+static void draw_batch(double *x, double *w)
+{
+    struct random r = test_random();
+    for (size_t i = 0; i < BATCH * CHANNELS; i++) x[i] = random_normal(&r);
+    for (size_t i = 0; i < CLASSES * CHANNELS; i++) w[i] = random_normal(&r);
+}
+
+TEST(margins_are_taken_from_the_true_class_in_the_loss_alone)
+{
+    static const char *const kinds[] = {"neg-cosine", "neg-softmax"};
+    for (int k = 0; k < 2; k++) {
+        double x[BATCH * CHANNELS], w[CLASSES * CHANNELS], wanted = 0;
+        const double scale = k ? 5 : 30, margin = -0.1;
+        struct lesson_result none, some;
+        draw_batch(x, w);
+        REQUIRE(teach(kinds[k], "0", x, w, &none) && teach(kinds[k], "-0.1", x, w, &some));
+        EXPECT(!memcmp(none.logits, some.logits, sizeof none.logits));
+        EXPECT(some.loss < none.loss); /* a margin below zero makes it easier */
+        for (size_t i = 0; i < BATCH; i++) {
+            double sum = 0;
+            const double *z = some.logits + i * CLASSES, truth = z[batch_labels[i]] - scale * margin;
+            for (size_t c = 0; c < CLASSES; c++) sum += exp((c == (size_t)batch_labels[i] ? truth : z[c]) - truth);
+            wanted += log(sum) / BATCH;
+        }
+        EXPECT_NEAR(some.loss, wanted, 1e-12);
+    }
+}
+
+TEST(negative_cosine_forgets_lengths_and_negative_softmax_does_not)
+{
+    double x[BATCH * CHANNELS], w[CLASSES * CHANNELS];
+    struct lesson_result before, after;
+    draw_batch(x, w);
+    for (int k = 0; k < 2; k++) {
+        const char *kind = k ? "neg-softmax" : "neg-cosine";
+        double longer[BATCH * CHANNELS];
+        for (size_t i = 0; i < BATCH * CHANNELS; i++) longer[i] = 3 * x[i];
+        REQUIRE(teach(kind, NULL, x, w, &before) && teach(kind, NULL, longer, w, &after));
+        if (k) EXPECT_NEAR(after.logits[0], 3 * before.logits[0], 1e-12);
+        else EXPECT_ALL_NEAR(after.logits, before.logits, BATCH * CLASSES, 1e-13);
+        for (size_t i = 0; !k && i < BATCH * CLASSES; i++) EXPECT(fabs(before.logits[i]) <= 30);
+    }
+}
+
+TEST(margin_losses_have_the_gradient_that_differences_show)
+{
+    static const char *const kinds[] = {"neg-cosine", "neg-softmax"};
+    struct random r = test_random();
+    const double step = 1e-6;
+    for (int k = 0; k < 2; k++) {
+        double x[3][BATCH * CHANNELS], w[3][CLASSES * CHANNELS], slope = 0;
+        struct lesson_result at, up, down;
+        draw_batch(x[0], w[0]);
+        REQUIRE(teach(kinds[k], NULL, x[0], w[0], &at));
+        for (size_t i = 0; i < BATCH * CHANNELS; i++) {
+            const double direction = random_normal(&r);
+            x[1][i] = x[0][i] + step * direction;
+            x[2][i] = x[0][i] - step * direction;
+            slope += direction * at.dx[i];
+        }
+        for (size_t i = 0; i < CLASSES * CHANNELS; i++) {
+            const double direction = random_normal(&r);
+            w[1][i] = w[0][i] + step * direction;
+            w[2][i] = w[0][i] - step * direction;
+            slope += direction * at.dw[i];
+        }
+        REQUIRE(teach(kinds[k], NULL, x[1], w[1], &up) && teach(kinds[k], NULL, x[2], w[2], &down));
+        EXPECT_NEAR(slope, (up.loss - down.loss) / (2 * step), 1e-6 * (1 + fabs(slope)));
+    }
 }

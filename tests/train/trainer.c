@@ -99,6 +99,33 @@ TEST(training_encodes_support_and_query_in_two_passes)
     lessons_close(&one);
 }
 
+/* With one shot dsn would be proto with the temperature C. Its mirror images make it another loss. */
+TEST(training_gives_dsn_the_mirror_images_as_second_shots)
+{
+    static const char *const recipes[] = {"head.name=dsn", "head.name=dsn net.bn-joint=yes",
+                                          "head.name=proto head.temperature=8", "head.name=dsn train.shot=2"};
+    struct taught now[4];
+    for (int i = 0; i < 4; i++) {
+        struct lessons l;
+        REQUIRE(lessons_open(&l, 2, recipes[i]));
+        EXPECT_OK(lessons_step(&l, &now[i]));
+        EXPECT(isfinite(now[i].loss));
+        lessons_close(&l);
+    }
+    EXPECT(fabs(now[0].loss - now[2].loss) > 1e-6 && fabs(now[0].loss - now[1].loss) > 1e-6);
+}
+
+TEST(training_refuses_heads_that_are_fitted)
+{
+    struct lessons l;
+    struct trainer *none = NULL;
+    REQUIRE(lessons_open(&l, 1, ""));
+    l.settings.head.name = "baseline++";
+    EXPECT_STATUS(trainer_new(l.w.dev, l.data, &l.settings, &none), ST_USAGE);
+    EXPECT_TEXT(error_text(), "head.name is baseline++, which is fitted to each episode and has nothing to train");
+    lessons_close(&l);
+}
+
 TEST(training_allocates_nothing_after_the_first_steps)
 {
     struct lessons l;
