@@ -11,7 +11,7 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 5 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 6 }; /* raise when this file, prims.def or prims.h changes */
 
 struct device {
     uint32_t abi, bytes; /* DEVICE_ABI and sizeof(struct device): a plug-in with others is refused */

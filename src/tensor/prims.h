@@ -17,6 +17,15 @@ struct conv_shape {
     size_t stride, pad; /* both axes alike; the border is zeros */
 };
 
+/* y = leaky_relu(conv2d * scale + shift); with `pool` the largest of each 2 x 2 square of that, as in max_pool2. */
+struct conv_affine_args {
+    const tensor *x, *w;
+    struct conv_shape shape;
+    const tensor *scale, *shift; /* [out] */
+    double slope;                /* 1: no activation; not negative */
+    bool pool;
+};
+
 /* Batch norm of x [..., c], plus that of a residual of the same shape, then an activation (u above 0, else slope u; 1:
  * none; not negative), then with `pool` the largest of each 2 x 2 square of [n, h, w, c] as in max_pool2. */
 struct norm_act_args {

@@ -109,8 +109,8 @@ static var *e_conv_norm(const struct vars *v)
 {
     struct param g = {.value = v->v4->value};
     var *weight = op_reshape(v->t, v->v4, DIMS(4, 1, 1, 1));
-    return op_conv2d_norm(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 4, 1)), weight, 1, 0,
-                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, 1);
+    return op_conv2d_norm(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 4, 1)), weight,
+                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, &(struct conv_norm){1, 0, 1, false});
 }
 static var *e_norm_none(const struct vars *v) { return op_batch_norm(v->t, v->m23, &(struct batch_norm){0}, true); }
 

@@ -6,6 +6,7 @@
  * come first, so that a panel stays in the cache while all rows meet it. The derivative is a convolution of dy, with
  * zeros between its pixels when the stride is not 1, by the weights turned by half a turn. Most 3x3 convolutions of f32
  * are cheaper by another way: cpu/prims/winograd.c. */
+#include "cpu/prims/conv_rgb.h"
 #include "cpu/prims/winograd.h"
 
 enum { BAND_BYTES = 256 << 10, PANEL_BYTES = 256 << 10, ROW_BYTES = 16 << 10 };
@@ -15,10 +16,10 @@ struct conv {
     const kernel_table *k;
     struct R(frame) from;
     size_t n, kh, kw, stride;
-    size_t oh, ow, out; /* of the result */
+    size_t oh, ow, out; /* of the result, before pooling */
     real *panels, *to;
     struct R(epilogue) end;
-    size_t band, bands; /* rows of a band, bands of a picture */
+    size_t band, bands; /* rows of a band, an even number with pooling; bands of a picture */
     size_t filter_rows; /* that are multiplied at a time: as much of a panel as the cache likes */
 };
 
@@ -86,22 +87,40 @@ static size_t frame_bytes(const struct conv *c)
     return rows_under(c, c->band) * c->from.width * c->from.c * sizeof(real);
 }
 
+/* With pooling, the rows of a band wait in scratch memory until they are all there. */
+static size_t band_bytes(const struct conv *c) { return c->end.pool ? c->band * c->ow * c->out * sizeof(real) : 0; }
+
+static real larger(real a, real b) { return b > a || b != b ? b : a; } /* NaN before all */
+
+static void pool_band(const struct conv *c, const real *from, size_t rows, real *to)
+{
+    const size_t line = c->ow * c->out;
+    for (size_t y = 0; y + 2 <= rows; y += 2)
+        for (size_t x = 0; x + 2 <= c->ow; x += 2, to += c->out) {
+            const real *at = from + y * line + x * c->out, *below = at + line;
+            for (size_t j = 0; j < c->out; j++)
+                to[j] = larger(larger(at[j], at[c->out + j]), larger(below[j], below[c->out + j]));
+        }
+}
+
 static status conv_piece(void *context, size_t piece, size_t worker)
 {
     const struct conv *c = context;
-    const size_t picture = piece / c->bands;
+    const size_t picture = piece / c->bands, line = c->from.w * c->from.c;
     const struct range r = piece_range(c->oh, c->band, piece % c->bands);
+    const size_t rows = r.to - r.from;
+    const real *frame = c->from.data + (picture * c->from.h + r.from * c->stride) * line;
     real *to = c->to + (picture * c->oh + r.from) * c->ow * c->out;
     void *scratch;
-    if (R(frame_is_picture)(&c->from)) {
-        const size_t line = c->from.w * c->from.c;
-        multiply_band(c, c->from.data + (picture * c->from.h + r.from * c->stride) * line, to, r.to - r.from);
-        return OK;
-    }
-    const status st = cpu_scratch(cpu_of(c->d), worker, frame_bytes(c), &scratch);
+    const status st = cpu_scratch(cpu_of(c->d), worker, band_bytes(c) + frame_bytes(c), &scratch);
     if (st != OK) return st;
-    R(frame_copy)(&c->from, picture, r.from * c->stride, rows_under(c, r.to - r.from), scratch);
-    multiply_band(c, scratch, to, r.to - r.from);
+    if (!R(frame_is_picture)(&c->from)) {
+        real *copy = (real *)scratch + band_bytes(c) / sizeof(real);
+        R(frame_copy)(&c->from, picture, r.from * c->stride, rows_under(c, rows), copy);
+        frame = copy;
+    }
+    multiply_band(c, frame, c->end.pool ? scratch : to, rows);
+    if (c->end.pool) pool_band(c, scratch, rows, c->to + (picture * (c->oh / 2) + r.from / 2) * (c->ow / 2) * c->out);
     return OK;
 }
 
@@ -112,13 +131,14 @@ static status conv_run(struct conv *c, struct packing *p)
     const size_t width = c->k->gemm_width, panels = size_div_up(c->out, width);
     const size_t line_bytes = c->from.width * c->from.c * sizeof(real);
     c->band = size_max(1, size_min(c->oh, BAND_BYTES / size_max(1, c->stride * line_bytes)));
+    if (c->end.pool) c->band = size_round_up(c->band, 2);
     c->bands = size_div_up(c->oh, c->band);
     c->filter_rows = taps_of(c) * width * sizeof(real) <= PANEL_BYTES ? c->kh : 1;
     TRY(cpu_shared(cpu_of(c->d), panels * width * taps_of(c) * sizeof(real), &memory));
     c->panels = p->panels = memory;
     p->width = width;
     TRY(pool_run(cpu_of(c->d)->threads, panels, pack_piece, p));
-    TRY(cpu_reserve(cpu_of(c->d), frame_bytes(c)));
+    TRY(cpu_reserve(cpu_of(c->d), band_bytes(c) + frame_bytes(c)));
     TRY(pool_run(cpu_of(c->d)->threads, c->n * c->bands, conv_piece, c));
 done:
     return st;
@@ -134,16 +154,18 @@ static status forward(struct device *d, const tensor *x, const tensor *w, struct
                       const tensor *y)
 {
     const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    const size_t oh = (x->dim[1] + 2 * s.pad - kh) / s.stride + 1, ow = (x->dim[2] + 2 * s.pad - kw) / s.stride + 1;
     const ptrdiff_t pad = (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(x, 1, pad, pad, x->dim[2] + 2 * s.pad);
-    if (R(winograd_fits)(d, w, s, y))
+    if (R(rgb_fits)(d, w, s)) return R(rgb_conv)(d, &from, x->dim[0], oh, ow, w, &end, reals(y));
+    if (R(winograd_fits)(d, w, s, oh, ow))
         return R(winograd_conv)(&(struct R(winograd)){.d = d,
                                                       .k = KERNELS(d),
                                                       .from = from,
                                                       .n = x->dim[0],
-                                                      .oh = y->dim[1],
-                                                      .ow = y->dim[2],
-                                                      .out = y->dim[3],
+                                                      .oh = oh,
+                                                      .ow = ow,
+                                                      .out = w->dim[0],
                                                       .w = reals(w),
                                                       .row = 9,
                                                       .column = 9 * in,
@@ -156,9 +178,9 @@ static status forward(struct device *d, const tensor *x, const tensor *w, struct
                      .kh = kh,
                      .kw = kw,
                      .stride = s.stride,
-                     .oh = y->dim[1],
-                     .ow = y->dim[2],
-                     .out = y->dim[3],
+                     .oh = oh,
+                     .ow = ow,
+                     .out = w->dim[0],
                      .to = reals(y),
                      .end = end};
     struct packing p = {.w = reals(w), .taps = kh * kw, .in = in, .out = c.out, .row = kh * kw, .column = in * kh * kw};
@@ -170,10 +192,10 @@ status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct
     return forward(d, x, w, s, (struct R(epilogue)){.add = false}, y);
 }
 
-status R(prim_conv2d_affine)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
-                             const tensor *scale, const tensor *shift, double slope, tensor *y)
+status R(prim_conv2d_affine)(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
-    return forward(d, x, w, s, (struct R(epilogue)){false, reals(scale), reals(shift), (real)slope}, y);
+    const struct R(epilogue) end = {false, reals(a->scale), reals(a->shift), (real)a->slope, a->pool};
+    return forward(d, a->x, a->w, a->shape, end, y);
 }
 
 status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
@@ -183,7 +205,7 @@ status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy
     const ptrdiff_t top = (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad, left = (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(dy, s.stride, top, left, dx->dim[2] + kw - 1);
     const struct R(epilogue) end = {.add = add};
-    if (R(winograd_fits)(d, w, s, dx))
+    if (R(winograd_fits)(d, w, s, dx->dim[1], dx->dim[2]))
         return R(winograd_conv)(&(struct R(winograd)){.d = d,
                                                       .k = KERNELS(d),
                                                       .from = from,

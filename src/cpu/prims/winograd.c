@@ -83,9 +83,10 @@ static real *pixels_of(const struct R(winograd) *c, size_t tile, size_t *rows, s
 {
     const size_t picture = tile / (c->down * c->across);
     const size_t y = tile / c->across % c->down * WINOGRAD_TILE, x = tile % c->across * WINOGRAD_TILE;
+    const size_t unit = c->end.pool ? 2 : 1; /* tiles begin at even pixels: a square never lies in two */
     *rows = size_min(WINOGRAD_TILE, c->oh - y);
     *columns = size_min(WINOGRAD_TILE, c->ow - x);
-    return c->to + ((picture * c->oh + y) * c->ow + x) * c->out;
+    return c->to + ((picture * (c->oh / unit) + y / unit) * (c->ow / unit) + x / unit) * c->out;
 }
 
 /* Multiplies `count` tiles from `first`, whose patches are at v, by panels from `panel` and writes their pixels. */
@@ -93,15 +94,18 @@ static void multiply_tiles(const struct plan *p, size_t panel, size_t first, siz
 {
     const struct R(winograd) *c = p->c;
     const size_t in = c->from.c, j = panel * p->width, row = p->range * p->width, columns = size_min(row, c->out - j);
-    const real *scale = c->end.scale ? c->end.scale + j : NULL, *shift = c->end.shift ? c->end.shift + j : NULL;
+    const size_t line = (c->end.pool ? c->ow / 2 : c->ow) * c->out;
+    struct winograd_end end = {.scale = c->end.scale ? c->end.scale + j : NULL,
+                               .shift = c->end.shift ? c->end.shift + j : NULL,
+                               .slope = (double)c->end.slope,
+                               .add = c->end.add,
+                               .pool = c->end.pool};
     for (size_t place = 0; place < WINOGRAD_PLACES; place++)
         c->k->gemm(count, columns, in, v + place * p->v_step, in, 1, p->u + place * p->u_step + j * in, p->width,
                    in * p->width, m + place * p->m_step, row, false);
     for (size_t t = 0; t < count; t++) {
-        size_t rows, width;
-        real *to = pixels_of(c, first + t, &rows, &width) + j;
-        c->k->winograd_output(columns, m + t * row, p->m_step, scale, shift, c->end.slope, c->end.add, to,
-                              c->ow * c->out, c->out, rows, width);
+        real *to = pixels_of(c, first + t, &end.rows, &end.columns) + j;
+        c->k->winograd_output(columns, m + t * row, p->m_step, &end, to, line, c->out);
     }
 }
 
@@ -215,13 +219,12 @@ done:
 /* Tiles must be many enough to pay for the weights' transformation, and outputs must fill them; channels must fill the
  * vectors. The number of pictures does not count: a picture's features must not depend on its neighbours, to the last
  * bit. Doubles stay with sums in plain order: they are what the others are held against. */
-bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, const tensor *to)
+bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, size_t height, size_t width)
 {
     const enum cpu_conv asked = cpu_of(d)->conv;
     if (w->dim[2] != 3 || w->dim[3] != 3 || s.stride != 1 || s.pad > 2 || asked == CPU_CONV_DIRECT) return false;
     if (asked == CPU_CONV_WINOGRAD) return true;
     if (REAL_DTYPE != DT_F32 || w->dim[0] < 16 || w->dim[1] < 16) return false;
-    const size_t h = to->dim[1], width = to->dim[2];
-    const size_t tiles = size_div_up(h, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
-    return tiles >= 4 && 2 * h * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
+    const size_t tiles = size_div_up(height, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
+    return tiles >= 4 && 2 * height * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
 }
