@@ -99,6 +99,8 @@ static status encode_batch(centra_net *n, const char *pictures, size_t count, si
 {
     tape *t = n->session->tape;
     struct net_pass pass = {.mode = NET_EVAL};
+    if (n->used) params_freeze(n->params);
+    n->used = true;
     tape_reset(t, TAPE_INFERENCE);
     var *x = tape_upload(t, n->type, 4, (size_t[]){count, 3, height, width}, pictures);
     *out = extract(t, &n->extractor, n->net->forward(t, n->settings, n->params, &pass, x));

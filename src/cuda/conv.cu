@@ -148,8 +148,16 @@ static status pool_affine(struct gpu *g, const struct conv c, const struct conv_
     });
 }
 
+/* Nothing is kept: to bring weights into order costs little here. */
+static status conv2d_prepare(struct device *, const tensor *, const tensor *, struct conv_shape, struct conv_ready *out)
+{
+    *out = {true, 0, NULL};
+    return OK;
+}
+
 template <typename real> status conv2d_affine(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
+    if (!a->scale) return conv2d<real>(d, a->x, a->w, a->shape, y);
     if (!a->pool) return affine_plain<real>(d, a, y);
     struct gpu *g = gpu_enter(d);
     tensor whole = *y; /* the shape before pooling; it has no memory of its own */
@@ -216,6 +224,7 @@ template <typename real> static void enter(struct prims *p)
 {
     p->conv2d = conv2d<real>;
     p->conv2d_affine = conv2d_affine<real>;
+    p->conv2d_prepare = conv2d_prepare;
     p->conv2d_grad_x = conv2d_grad_x<real>;
     p->conv2d_grad_w = conv2d_grad_w<real>;
 }

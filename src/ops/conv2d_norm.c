@@ -14,16 +14,17 @@ static status conv2d_norm_forward(struct node *n)
 {
     const struct attr *a = n->attr;
     tensor *scale = &n->saved[0], *shift = &n->saved[1];
-    const status st = N_PRIM(n, batch_fold, &a->mean, &a->variance, &n->in[2]->value, &n->in[3]->value, a->epsilon,
-                             scale, shift);
+    struct conv_affine_args args = {.x = &n->in[0]->value,
+                                    .w = &n->in[1]->value,
+                                    .shape = {a->how.stride, a->how.pad},
+                                    .scale = scale,
+                                    .shift = shift,
+                                    .slope = a->how.slope,
+                                    .pool = a->how.pool};
+    status st = N_PRIM(n, batch_fold, &a->mean, &a->variance, &n->in[2]->value, &n->in[3]->value, a->epsilon, scale,
+                       shift);
+    if (st == OK) st = conv_ready(n, args.shape, &args.ready);
     if (st != OK) return st;
-    const struct conv_affine_args args = {.x = &n->in[0]->value,
-                                          .w = &n->in[1]->value,
-                                          .shape = {a->how.stride, a->how.pad},
-                                          .scale = scale,
-                                          .shift = shift,
-                                          .slope = a->how.slope,
-                                          .pool = a->how.pool};
     return N_PRIM(n, conv2d_affine, &args, &n->out[0]->value);
 }
 

@@ -26,6 +26,7 @@ static void param_free(struct device *d, struct param *e)
     if (!e) return;
     if (e->value.data) d->release(d, e->value.data);
     if (e->grad.data) d->release(d, e->grad.data);
+    if (e->ready.memory) d->release(d, e->ready.memory);
     free((char *)e->name);
     free(e);
 }
@@ -113,4 +114,19 @@ status params_zero_grad(struct params *p)
     for (size_t i = 0; i < p->count && st == OK; i++)
         if (p->item[i]->trained) st = zero_tensor(p->dev, &p->item[i]->grad);
     return st;
+}
+
+void params_freeze(struct params *p)
+{
+    for (size_t i = 0; i < p->count; i++) p->item[i]->frozen = true;
+}
+
+void params_thaw(struct params *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        struct param *e = p->item[i];
+        if (e->ready.memory) p->dev->release(p->dev, e->ready.memory);
+        e->ready = (struct conv_ready){0};
+        e->frozen = false;
+    }
 }

@@ -132,6 +132,7 @@ status optimiser_step(struct optimiser *o, double rate)
     status st = OK;
     assert(params_count(o->p) == o->count);
     if (!(rate >= 0) || isinf(rate)) return fail(ST_VALUE, "the learning rate is %g, but must be 0 or more", rate);
+    params_thaw(o->p);
     for (size_t i = 0; i < o->count && st == OK; i++) {
         struct param *e = params_at(o->p, i);
         if (!e->trained) continue;

@@ -17,7 +17,8 @@ struct conv {
     struct R(frame) from;
     size_t n, kh, kw, stride;
     size_t oh, ow, out; /* of the result, before pooling */
-    real *panels, *to;
+    const real *panels; /* the weights; NULL: they are packed */
+    real *to;
     struct R(epilogue) end;
     size_t band, bands; /* rows of a band, an even number with pooling; bands of a picture */
     size_t filter_rows; /* that are multiplied at a time: as much of a panel as the cache likes */
@@ -124,20 +125,31 @@ static status conv_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
+static size_t panels_of(const struct conv *c) { return size_div_up(c->out, c->k->gemm_width); }
+static size_t panel_numbers(const struct conv *c) { return panels_of(c) * c->k->gemm_width * taps_of(c); }
+
+static status pack(const struct conv *c, struct packing *p, real *panels)
+{
+    p->panels = panels;
+    p->width = c->k->gemm_width;
+    return pool_run(cpu_of(c->d)->threads, panels_of(c), pack_piece, p);
+}
+
 static status conv_run(struct conv *c, struct packing *p)
 {
     status st = OK;
     void *memory;
-    const size_t width = c->k->gemm_width, panels = size_div_up(c->out, width);
+    const size_t width = c->k->gemm_width;
     const size_t line_bytes = c->from.width * c->from.c * sizeof(real);
     c->band = size_max(1, size_min(c->oh, BAND_BYTES / size_max(1, c->stride * line_bytes)));
     if (c->end.pool) c->band = size_round_up(c->band, 2);
     c->bands = size_div_up(c->oh, c->band);
     c->filter_rows = taps_of(c) * width * sizeof(real) <= PANEL_BYTES ? c->kh : 1;
-    TRY(cpu_shared(cpu_of(c->d), panels * width * taps_of(c) * sizeof(real), &memory));
-    c->panels = p->panels = memory;
-    p->width = width;
-    TRY(pool_run(cpu_of(c->d)->threads, panels, pack_piece, p));
+    if (!c->panels) {
+        TRY(cpu_shared(cpu_of(c->d), panel_numbers(c) * sizeof(real), &memory));
+        TRY(pack(c, p, memory));
+        c->panels = memory;
+    }
     TRY(cpu_reserve(cpu_of(c->d), band_bytes(c) + frame_bytes(c)));
     TRY(pool_run(cpu_of(c->d)->threads, c->n * c->bands, conv_piece, c));
 done:
@@ -149,53 +161,98 @@ static struct R(frame) frame_of(const tensor *x, size_t step, ptrdiff_t top, ptr
     return (struct R(frame)){reals(x), x->dim[1], x->dim[2], x->dim[3], step, top, left, width};
 }
 
-/* y = the convolution of x, and what `end` says. */
-static status forward(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, struct R(epilogue) end,
-                      const tensor *y)
+/* A convolution forward, each way: by products, and by Winograd's method where that fits. */
+struct ways {
+    struct conv products;
+    struct packing packing;
+    struct R(winograd) winograd;
+    bool rgb, fits; /* a first layer's kernel, or Winograd's method, is the one to take */
+};
+
+static struct ways ways_of(struct device *d, const tensor *x, const tensor *w, struct conv_shape s)
 {
-    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3], out = w->dim[0], n = x->dim[0];
     const size_t oh = (x->dim[1] + 2 * s.pad - kh) / s.stride + 1, ow = (x->dim[2] + 2 * s.pad - kw) / s.stride + 1;
     const ptrdiff_t pad = (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(x, 1, pad, pad, x->dim[2] + 2 * s.pad);
-    if (R(rgb_fits)(d, w, s)) return R(rgb_conv)(d, &from, x->dim[0], oh, ow, w, &end, reals(y));
-    if (R(winograd_fits)(d, w, s, oh, ow))
-        return R(winograd_conv)(&(struct R(winograd)){.d = d,
-                                                      .k = KERNELS(d),
-                                                      .from = from,
-                                                      .n = x->dim[0],
-                                                      .oh = oh,
-                                                      .ow = ow,
-                                                      .out = w->dim[0],
-                                                      .w = reals(w),
-                                                      .row = 9,
-                                                      .column = 9 * in,
-                                                      .to = reals(y),
-                                                      .end = end});
-    struct conv c = {.d = d,
+    return (struct ways){
+        .products = {.d = d,
                      .k = KERNELS(d),
                      .from = from,
-                     .n = x->dim[0],
+                     .n = n,
                      .kh = kh,
                      .kw = kw,
                      .stride = s.stride,
                      .oh = oh,
                      .ow = ow,
-                     .out = w->dim[0],
-                     .to = reals(y),
-                     .end = end};
-    struct packing p = {.w = reals(w), .taps = kh * kw, .in = in, .out = c.out, .row = kh * kw, .column = in * kh * kw};
-    return conv_run(&c, &p);
+                     .out = out},
+        .packing = {.w = reals(w), .taps = kh * kw, .in = in, .out = out, .row = kh * kw, .column = in * kh * kw},
+        .winograd = {.d = d,
+                     .k = KERNELS(d),
+                     .from = from,
+                     .n = n,
+                     .oh = oh,
+                     .ow = ow,
+                     .out = out,
+                     .w = reals(w),
+                     .row = 9,
+                     .column = 9 * in},
+        .rgb = R(rgb_fits)(d, w, s),
+        .fits = R(winograd_fits)(d, w, s, oh, ow)};
+}
+
+enum ready_form { READY_PANELS, READY_SPECTRA };
+
+static const real *ready_as(const struct conv_ready *ready, enum ready_form form)
+{
+    return ready && ready->form == (int)form ? ready->memory : NULL;
+}
+
+/* y = the convolution of x, and what `end` says. */
+static status forward(struct device *d, const struct conv_affine_args *a, struct R(epilogue) end, const tensor *y)
+{
+    struct ways c = ways_of(d, a->x, a->w, a->shape);
+    if (c.rgb)
+        return R(rgb_conv)(d, &c.products.from, c.products.n, c.products.oh, c.products.ow, a->w, &end, reals(y));
+    c.winograd.to = c.products.to = reals(y);
+    c.winograd.end = c.products.end = end;
+    c.winograd.ready = ready_as(a->ready, READY_SPECTRA);
+    c.products.panels = ready_as(a->ready, READY_PANELS);
+    return c.fits ? R(winograd_conv)(&c.winograd) : conv_run(&c.products, &c.packing);
 }
 
 status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
 {
-    return forward(d, x, w, s, (struct R(epilogue)){.add = false}, y);
+    const struct conv_affine_args a = {.x = x, .w = w, .shape = s};
+    return forward(d, &a, (struct R(epilogue)){.add = false}, y);
 }
 
 status R(prim_conv2d_affine)(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
-    const struct R(epilogue) end = {false, reals(a->scale), reals(a->shift), (real)a->slope, a->pool};
-    return forward(d, a->x, a->w, a->shape, end, y);
+    struct R(epilogue) end = {.slope = (real)a->slope, .pool = a->pool};
+    if (a->scale) {
+        end.scale = reals(a->scale);
+        end.shift = reals(a->shift);
+    }
+    return forward(d, a, end, y);
+}
+
+status R(prim_conv2d_prepare)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
+                              struct conv_ready *out)
+{
+    struct ways c = ways_of(d, x, w, s);
+    struct conv_ready ready = {.made = true, .form = c.fits ? READY_SPECTRA : READY_PANELS};
+    status st = OK;
+    if (!c.rgb) { /* whose few weights are brought into order in no time */
+        const size_t numbers = c.fits ? R(winograd_weights)(&c.winograd) : panel_numbers(&c.products);
+        TRY(d->alloc(d, numbers * sizeof(real), &ready.memory));
+        TRY(c.fits ? R(winograd_prepare)(&c.winograd, ready.memory) : pack(&c.products, &c.packing, ready.memory));
+    }
+    *out = ready;
+    ready.memory = NULL;
+done:
+    if (ready.memory) d->release(d, ready.memory);
+    return st;
 }
 
 status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,

@@ -24,7 +24,8 @@ struct plan {
     size_t width, panels;          /* panel's columns; panels of the weights */
     size_t u_step, v_step, m_step; /* of a place, in weights, patches and products */
     size_t range;                  /* panels that a piece multiplies */
-    real *u, *v;
+    const real *u;
+    real *v, *make;       /* make: weights' spectra that are to be made */
     size_t first, count;  /* the group's tiles, when spectra are shared */
     size_t block, blocks; /* tiles of a block, blocks of the group or of all tiles */
 };
@@ -74,7 +75,7 @@ static status weights_piece(void *context, size_t piece, size_t worker)
             const real *w = c->w + (first + j) * c->column + i * c->row;
             for (size_t tap = 0; tap < 9; tap++) taps[tap * width + j] = w[c->turned ? 8 - tap : tap];
         }
-        c->k->winograd_weights(width, taps, p->u + (first * c->from.c + i * width), p->u_step);
+        c->k->winograd_weights(width, taps, p->make + (first * c->from.c + i * width), p->u_step);
     }
     return OK;
 }
@@ -188,29 +189,45 @@ done:
     return st;
 }
 
+/* What depends on the weights alone. */
+static struct plan plan_of(const struct R(winograd) *c)
+{
+    struct plan p = {.c = c, .width = c->k->gemm_width};
+    p.panels = size_div_up(c->out, p.width);
+    p.u_step = apart(c->from.c * p.panels * p.width);
+    return p;
+}
+
+size_t R(winograd_weights)(const struct R(winograd) *c) { return WINOGRAD_PLACES * plan_of(c).u_step; }
+
+status R(winograd_prepare)(const struct R(winograd) *c, real *spectra)
+{
+    struct plan p = plan_of(c);
+    p.make = spectra;
+    return pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p);
+}
+
 status R(winograd_conv)(struct R(winograd) *c)
 {
     status st = OK;
-    struct plan p = {.c = c, .width = c->k->gemm_width};
+    struct plan p = plan_of(c);
     void *memory;
     R(winograd_tiles)(c);
     if (c->tiles == 0) return OK;
-    p.panels = size_div_up(c->out, p.width);
     const size_t patch_bytes = WINOGRAD_PLACES * c->from.c * sizeof(real);
     const size_t tile_bytes = patch_bytes + WINOGRAD_PLACES * p.panels * p.width * sizeof(real);
     const size_t most = size_min(MOST_BLOCK, size_max(LEAST_BLOCK, BLOCK_BYTES / tile_bytes));
     const bool shared = size_div_up(c->tiles, most) < LEAST_PIECES;
     const size_t groups = size_div_up(c->tiles, size_max(LEAST_BLOCK, GROUP_BYTES / patch_bytes));
     const size_t group = shared ? size_div_up(c->tiles, groups) : c->tiles;
-    p.u_step = apart(c->from.c * p.panels * p.width);
     p.range = shared ? size_min(p.panels, GROUP_PANELS) : p.panels;
     cut_blocks(&p, group, most);
     p.v_step = apart((shared ? group : p.block) * c->from.c);
-    const size_t weights = WINOGRAD_PLACES * p.u_step;
+    const size_t weights = c->ready ? 0 : R(winograd_weights)(c);
     TRY(cpu_shared(cpu_of(c->d), (weights + (shared ? patches_count(&p) : 0)) * sizeof(real), &memory));
-    p.u = memory;
-    p.v = p.u + weights;
-    TRY(pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p));
+    p.u = c->ready ? c->ready : memory;
+    p.v = (real *)memory + weights;
+    if (!c->ready) TRY(R(winograd_prepare)(c, memory));
     TRY(shared ? run_groups(&p, group) : run_blocks(&p));
 done:
     return st;

@@ -23,6 +23,7 @@ struct R(winograd) {
     const real *w;              /* element (tap, p, j) is w[j*column + p*row + tap], or 8 - tap when turned */
     size_t row, column;
     bool turned;
+    const real *ready; /* the weights' spectra, or NULL: they are made */
     real *to;
     struct R(epilogue) end;
 };
@@ -32,6 +33,9 @@ void R(winograd_tiles)(struct R(winograd) *c);
 /* The spectra of `count` tiles' patches: tile t's place p at v + p*step + t*channels. `patch` has room for a patch. */
 void R(winograd_patches)(const struct R(winograd) *c, size_t first, size_t count, real *v, size_t step, real *patch);
 status R(winograd_conv)(struct R(winograd) *c);
+/* The weights' spectra, and how many numbers they are. */
+size_t R(winograd_weights)(const struct R(winograd) *c);
+status R(winograd_prepare)(const struct R(winograd) *c, real *spectra);
 /* dw += the derivative; `from` is x, dy is [n, oh, ow, out], dw [out, in, 3, 3]. */
 status R(winograd_grad_w)(struct R(winograd) *c, const real *dy, real *dw);
 
