@@ -125,6 +125,46 @@ static status conv_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
+/* A filter of one pixel over maps as they lie: all pixels of all pictures are the rows of one matrix. A piece multiplies
+ * a block of them by a range of panels. */
+enum { POINT_ROWS = 84, POINT_PANELS = 4, POINT_PIECES = 16 };
+
+struct points {
+    const struct conv *c;
+    size_t rows, block, blocks, range; /* rows of all, rows of a block, blocks, columns of a piece */
+};
+
+static status points_piece(void *context, size_t piece, size_t worker)
+{
+    const struct points *p = context;
+    const struct conv *c = p->c;
+    const size_t width = c->k->gemm_width, in = c->from.c, first = piece / p->blocks * p->range;
+    const struct range r = piece_range(p->rows, p->block, piece % p->blocks);
+    const size_t columns = size_min(p->range, c->out - first);
+    real *to = c->to + r.from * c->out + first;
+    (void)worker;
+    c->k->gemm(r.to - r.from, columns, in, c->from.data + r.from * in, in, 1, c->panels + first * in, width, in * width,
+               to, c->out, c->end.add);
+    for (size_t i = 0; c->end.scale && i < r.to - r.from; i++)
+        c->k->scale_shift_leaky(1, columns, c->end.scale + first, c->end.shift + first, c->end.slope, to + i * c->out);
+    return OK;
+}
+
+static bool points_fit(const struct conv *c)
+{
+    return c->kh == 1 && c->kw == 1 && c->stride == 1 && !c->end.pool && R(frame_is_picture)(&c->from);
+}
+
+static status points_run(const struct conv *c)
+{
+    struct points p = {.c = c, .rows = c->n * c->oh * c->ow, .range = size_round_up(c->out, c->k->gemm_width)};
+    if (p.rows == 0) return OK;
+    p.block = size_div_up(p.rows, size_div_up(p.rows, POINT_ROWS));
+    p.blocks = size_div_up(p.rows, p.block);
+    if (p.blocks < POINT_PIECES) p.range = POINT_PANELS * c->k->gemm_width;
+    return pool_run(cpu_of(c->d)->threads, p.blocks * size_div_up(c->out, p.range), points_piece, &p);
+}
+
 static size_t panels_of(const struct conv *c) { return size_div_up(c->out, c->k->gemm_width); }
 static size_t panel_numbers(const struct conv *c) { return panels_of(c) * c->k->gemm_width * taps_of(c); }
 
@@ -150,6 +190,7 @@ static status conv_run(struct conv *c, struct packing *p)
         TRY(pack(c, p, memory));
         c->panels = memory;
     }
+    if (points_fit(c)) return points_run(c);
     TRY(cpu_reserve(cpu_of(c->d), band_bytes(c) + frame_bytes(c)));
     TRY(pool_run(cpu_of(c->d)->threads, c->n * c->bands, conv_piece, c));
 done:
