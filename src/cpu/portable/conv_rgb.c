@@ -8,12 +8,12 @@ static void sum_pixel(const struct rgb_row *r, const real *x, size_t first, real
 {
     const real *w = (const real *)r->w + first;
     const size_t step = size_round_up(r->channels, RGB_LANES);
-    for (size_t c = 0; c < BLOCK; c++) sum[c] = 0;
-    for (size_t tap = 0; tap < RGB_TAPS; tap++, w += step) {
-        const real at = x[tap / 9 * r->line + tap % 9];
-        for (size_t c = 0; c < BLOCK; c++) sum[c] += at * w[c];
-    }
     const real *scale = r->scale, *shift = r->shift;
+    real total[BLOCK] = {0}; /* not `sum`, which compilers would keep in memory */
+    for (size_t line = 0; line < 3; line++, x += r->line)
+        for (const real *end = w + 9 * step, *at = x; w < end; w += step, at++) /* by count it would be unrolled */
+            for (size_t c = 0; c < BLOCK; c++) total[c] += *at * w[c];
+    for (size_t c = 0; c < BLOCK; c++) sum[c] = total[c];
     for (size_t c = 0; scale && c < size_min(BLOCK, r->channels - first); c++)
         sum[c] = sum[c] * scale[first + c] + shift[first + c];
 }

@@ -28,7 +28,7 @@ INLINE void sum_taps(const struct rgb_row *r, const size_t rows, const size_t co
     UNROLL for (size_t i = 0; i < rows * columns; i++) UNROLL for (size_t v = 0; v < vecs; v++)
         sum[i * vecs + v] = vec_zero();
     for (size_t line = 0; line < 3; line++, x += r->line - 9)
-        for (const real *end = w + 9 * step; w < end; w += step, x++) { /* a count would be unrolled, and spill */
+        for (const real *end = w + 9 * step; w < end; w += step, x++) { /* by count it would be unrolled, and spill */
             vec b[VECS];
             UNROLL for (size_t v = 0; v < vecs; v++) b[v] = vec_load(w + v * V);
             UNROLL for (size_t i = 0; i < rows * columns; i++)
