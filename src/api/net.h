@@ -12,7 +12,7 @@ struct centra_net {
     struct params *params; /* owned */
     struct extractor extractor;
     dtype type;
-    bool used;      /* a batch has gone through: weights are kept in the device's form from the second on */
+    size_t batches; /* that went through since the weights were loaded; after some, they are frozen */
     char *features; /* owned: the last result */
     size_t bytes;   /* of it */
 };
