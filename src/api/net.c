@@ -69,6 +69,7 @@ centra_status centra_net_load(centra_net *n, const char *path)
     if (!n || !path) return (centra_status)fail(ST_USAGE, "centra_net_load needs a network and a path");
     TRY(weights_open(path, &w));
     TRY(weights_load(w, n->params, "", ignore));
+    n->batches = 0;
 done:
     weights_close(w);
     return (centra_status)st;
@@ -99,6 +100,7 @@ static status encode_batch(centra_net *n, const char *pictures, size_t count, si
 {
     tape *t = n->session->tape;
     struct net_pass pass = {.mode = NET_EVAL};
+    if (n->batches++ >= PARAMS_FREEZE_PAYS) params_freeze(n->params);
     tape_reset(t, TAPE_INFERENCE);
     var *x = tape_upload(t, n->type, 4, (size_t[]){count, 3, height, width}, pictures);
     *out = extract(t, &n->extractor, n->net->forward(t, n->settings, n->params, &pass, x));

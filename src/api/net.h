@@ -12,6 +12,7 @@ struct centra_net {
     struct params *params; /* owned */
     struct extractor extractor;
     dtype type;
+    size_t batches; /* that went through since the weights were loaded; after some, they are frozen */
     char *features; /* owned: the last result */
     size_t bytes;   /* of it */
 };

@@ -89,6 +89,7 @@ static status pass_once(centra_net_drill *r)
     centra_net *n = r->net;
     tape *t = n->session->tape;
     struct net_pass pass = {.mode = train ? NET_TRAIN : NET_EVAL};
+    if (!train) params_freeze(n->params);
     tape_reset(t, train ? TAPE_TRAINING : TAPE_INFERENCE);
     var *features = n->net->forward(t, n->settings, n->params, &pass, tape_constant(t, &r->pictures));
     status st = tape_status(t);

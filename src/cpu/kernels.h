@@ -25,6 +25,28 @@ struct norm_pixels {
     bool add[2];                     /* to dx */
 };
 
+/* What is done with a tile of outputs of Winograd's convolution. */
+struct winograd_end {
+    const void *scale, *shift; /* [channels]; NULL: the outputs as they are */
+    double slope;              /* of the activation below 0, after scale and shift */
+    bool add;                  /* to what is there; not with pooling */
+    bool pool;                 /* the largest of 2x2 outputs, NaN before all; an odd last row or column is dropped */
+    size_t rows, columns;      /* of the tile's outputs that count, 1 to 4 */
+};
+
+/* A row of outputs of a 3x3 convolution of stride 1 over pictures of three colours, and what is done with its sums; of
+ * `real`. The colours of a pixel lie side by side. */
+enum { RGB_TAPS = 27, RGB_LANES = 16 };
+struct rgb_row {
+    const void *x;             /* 3 rows of pixels + 2; with pooling 4 rows of 2 pixels + 2 */
+    size_t line;               /* numbers from one of them to the next */
+    const void *w;             /* [RGB_TAPS][channels rounded up to RGB_LANES]: row and column of the filter, colour */
+    size_t pixels, channels;   /* of the result */
+    const void *scale, *shift; /* [channels]; NULL: the sums are written as they are */
+    double slope;              /* of the activation below 0, after scale and shift */
+    bool pool;                 /* the largest of 2x2 outputs, NaN before all */
+};
+
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
 #define real float

@@ -72,8 +72,9 @@ static status scatter_patches(struct gpu *g, const struct conv c, const real *fr
     });
 }
 
-/* Memory for the ordered weights and the patches of a chunk. */
-template <typename real> static status reserve(struct gpu *g, const struct conv *c, real **weights, real **patches)
+/* Memory for the ordered weights, the patches of a chunk and, unless `results` is NULL, its results. */
+template <typename real>
+static status reserve(struct gpu *g, const struct conv *c, real **weights, real **patches, real **results)
 {
     struct cursor at = {};
     void *memory;
@@ -81,10 +82,23 @@ template <typename real> static status reserve(struct gpu *g, const struct conv 
         at.bytes = 0;
         *weights = cursor_take<real>(&at, c->out * c->patch);
         *patches = c->plain ? NULL : cursor_take<real>(&at, c->chunk * c->places * c->patch);
+        if (results) *results = cursor_take<real>(&at, c->chunk * c->places * c->out);
         if (pass == 0) PASS(gpu_scratch(g, at.bytes, &memory));
         at.at = (char *)memory;
     }
     return OK;
+}
+
+/* The convolution of `count` pictures from `first` on. */
+template <typename real>
+static status convolve(struct gpu *g, const struct conv *c, const real *x, size_t first, size_t count,
+                       const real *weights, real *patches, real *to)
+{
+    const real *from = c->plain ? x + first * c->places * c->in : patches;
+    if (!c->plain) PASS(gather_patches(g, *c, x, first, count, patches));
+    const struct product<real> p = {false, true, count * c->places, c->out, c->patch, 1, from, weights, to, c->patch,
+                                    c->patch, c->out, 0, 0, 0, 1, 0};
+    return product_run(g, &p);
 }
 
 template <typename real>
@@ -93,33 +107,73 @@ status conv2d(struct device *d, const tensor *x, const tensor *w, struct conv_sh
     struct gpu *g = gpu_enter(d);
     const struct conv c = conv_of(x, w, y, s, sizeof(real));
     real *weights, *patches;
-    PASS(reserve(g, &c, &weights, &patches));
+    PASS(reserve(g, &c, &weights, &patches, (real **)NULL));
     PASS(order_weights(g, c, reals<real>(w), weights));
-    for (size_t first = 0; first < c.n; first += c.chunk) {
-        const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
-        const real *from = c.plain ? reals<real>(x) + first * c.places * c.in : patches;
-        if (!c.plain) PASS(gather_patches(g, c, reals<real>(x), first, count, patches));
-        const struct product<real> p = {false, true, rows, c.out, c.patch, 1, from, weights,
-                                        reals<real>(y) + first * c.places * c.out, c.patch, c.patch, c.out, 0, 0, 0, 1,
-                                        0};
-        PASS(product_run(g, &p));
-    }
+    for (size_t first = 0; first < c.n; first += c.chunk)
+        PASS(convolve(g, &c, reals<real>(x), first, size_min(c.chunk, c.n - first), weights, patches,
+                      reals<real>(y) + first * c.places * c.out));
     return OK;
 }
 
-/* y = leaky_relu(conv2d * scale + shift), the last part in place. */
-template <typename real>
-status conv2d_affine(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, const tensor *scale,
-                     const tensor *shift, double slope, tensor *y)
+/* leaky_relu(conv2d * scale + shift), the last part in place. */
+template <typename real> static status affine_plain(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
     const size_t c = y->dim[3];
-    const real *ps = reals<real>(scale), *pb = reals<real>(shift), low = (real)slope;
+    const real *ps = reals<real>(a->scale), *pb = reals<real>(a->shift), low = (real)a->slope;
     real *py = reals<real>(y);
-    PASS(conv2d<real>(d, x, w, s, y));
+    PASS(conv2d<real>(d, a->x, a->w, a->shape, y));
     return each(gpu_enter(d), count_of(y), [=] __device__(size_t i) {
         const real z = py[i] * ps[i % c] + pb[i % c];
         py[i] = z > 0 ? z : low * z;
     });
+}
+
+/* The largest of 2x2 of that, of `count` pictures' results; NaN before all. */
+template <typename real>
+static status pool_affine(struct gpu *g, const struct conv c, const struct conv_affine_args *a, size_t count,
+                          const real *from, real *to)
+{
+    const real *ps = reals<real>(a->scale), *pb = reals<real>(a->shift), low = (real)a->slope;
+    const size_t high = c.oh / 2, wide = c.ow / 2, out = c.out, oh = c.oh, ow = c.ow;
+    return each(g, count * high * wide * out, [=] __device__(size_t i) {
+        const size_t channel = i % out, column = i / out % wide, row = i / (out * wide) % high;
+        const size_t picture = i / (out * wide * high);
+        const real *at = from + ((picture * oh + 2 * row) * ow + 2 * column) * out + channel;
+        real top = at[0] * ps[channel] + pb[channel];
+        for (int k = 1; k < 4; k++) {
+            const real z = at[(k / 2 * ow + k % 2) * out] * ps[channel] + pb[channel];
+            if (z > top || z != z) top = z;
+        }
+        to[i] = top > 0 ? top : low * top;
+    });
+}
+
+/* Nothing is kept: to bring weights into order costs little here. */
+static status conv2d_prepare(struct device *, const tensor *, const tensor *, struct conv_shape, struct conv_ready *out)
+{
+    *out = {true, 0, NULL};
+    return OK;
+}
+
+template <typename real> status conv2d_affine(struct device *d, const struct conv_affine_args *a, tensor *y)
+{
+    if (!a->scale) return conv2d<real>(d, a->x, a->w, a->shape, y);
+    if (!a->pool) return affine_plain<real>(d, a, y);
+    struct gpu *g = gpu_enter(d);
+    tensor whole = *y; /* the shape before pooling; it has no memory of its own */
+    whole.dim[1] = (a->x->dim[1] + 2 * a->shape.pad - a->w->dim[2]) / a->shape.stride + 1;
+    whole.dim[2] = (a->x->dim[2] + 2 * a->shape.pad - a->w->dim[3]) / a->shape.stride + 1;
+    const struct conv c = conv_of(a->x, a->w, &whole, a->shape, sizeof(real));
+    const size_t each_picture = (c.oh / 2) * (c.ow / 2) * c.out;
+    real *weights, *patches, *results;
+    PASS(reserve(g, &c, &weights, &patches, &results));
+    PASS(order_weights(g, c, reals<real>(a->w), weights));
+    for (size_t first = 0; first < c.n; first += c.chunk) {
+        const size_t count = size_min(c.chunk, c.n - first);
+        PASS(convolve(g, &c, reals<real>(a->x), first, count, weights, patches, results));
+        PASS(pool_affine(g, c, a, count, results, reals<real>(y) + first * each_picture));
+    }
+    return OK;
 }
 
 template <typename real>
@@ -128,7 +182,7 @@ status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct
     struct gpu *g = gpu_enter(d);
     const struct conv c = conv_of(dx, w, dy, s, sizeof(real));
     real *weights, *patches;
-    PASS(reserve(g, &c, &weights, &patches));
+    PASS(reserve(g, &c, &weights, &patches, (real **)NULL));
     PASS(order_weights(g, c, reals<real>(w), weights));
     if (!c.plain && !add) PASS(d->zero(d, dx->data, count_of(dx) * sizeof(real))); /* patches overlap: they are added */
     for (size_t first = 0; first < c.n; first += c.chunk) {
@@ -150,7 +204,7 @@ status conv2d_grad_w(struct device *d, const tensor *x, const tensor *dy, struct
     const struct conv c = conv_of(x, dw, dy, s, sizeof(real));
     real *sums, *patches, *out = reals<real>(dw);
     if (c.n == 0) return OK;
-    PASS(reserve(g, &c, &sums, &patches));
+    PASS(reserve(g, &c, &sums, &patches, (real **)NULL));
     for (size_t first = 0; first < c.n; first += c.chunk) {
         const size_t count = size_min(c.chunk, c.n - first), rows = count * c.places;
         const real *from = c.plain ? reals<real>(x) + first * c.places * c.in : patches;
@@ -175,12 +229,24 @@ static status conv2d_f32(struct device *d, const tensor *x, const tensor *w, str
     return by_tensor_cores(g, x) ? conv_half(g, x, w, s, y) : conv2d<float>(d, x, w, s, y);
 }
 
-static status conv2d_affine_f32(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
-                                const tensor *scale, const tensor *shift, double slope, tensor *y)
+/* The map before pooling is kept aside. */
+static status pooled_on_tensor_cores(struct gpu *g, const struct conv_affine_args *a, tensor *y)
+{
+    tensor whole = *y;
+    whole.dim[1] = (a->x->dim[1] + 2 * a->shape.pad - a->w->dim[2]) / a->shape.stride + 1;
+    whole.dim[2] = (a->x->dim[2] + 2 * a->shape.pad - a->w->dim[3]) / a->shape.stride + 1;
+    PASS(gpu_aside(g, count_of(&whole) * (is_half(y) ? 2 : sizeof(float)), &whole.data));
+    PASS(conv_half(g, a->x, a->w, a->shape, &whole));
+    return affine_pool(g, a, &whole, y);
+}
+
+static status conv2d_affine_f32(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
     struct gpu *g = gpu_enter(d);
-    return by_tensor_cores(g, x) ? conv_half_affine(g, x, w, s, scale, shift, slope, y)
-                                 : conv2d_affine<float>(d, x, w, s, scale, shift, slope, y);
+    if (!by_tensor_cores(g, a->x)) return conv2d_affine<float>(d, a, y);
+    if (!a->scale) return conv_half(g, a->x, a->w, a->shape, y);
+    return a->pool ? pooled_on_tensor_cores(g, a, y)
+                   : conv_half_affine(g, a->x, a->w, a->shape, a->scale, a->shift, a->slope, y);
 }
 
 static status conv2d_grad_x_f32(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
@@ -200,6 +266,7 @@ template <typename real> static void enter(struct prims *p)
 {
     p->conv2d = conv2d<real>;
     p->conv2d_affine = conv2d_affine<real>;
+    p->conv2d_prepare = conv2d_prepare;
     p->conv2d_grad_x = conv2d_grad_x<real>;
     p->conv2d_grad_w = conv2d_grad_w<real>;
 }

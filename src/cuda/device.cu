@@ -28,20 +28,22 @@ status gpu_blas_failed(struct gpu *g, cublasStatus_t e, const char *what)
                    g->number, cublasGetStatusString(e), what);
 }
 
-status gpu_scratch(struct gpu *g, size_t bytes, void **out)
+static status block_take(struct gpu *g, struct gpu::block *b, size_t bytes, void **out)
 {
-    if (bytes > g->scratch_bytes) {
-        const size_t wanted = size_max(bytes, g->scratch_bytes + g->scratch_bytes / 2);
+    if (bytes > b->bytes) {
+        const size_t wanted = size_max(bytes, b->bytes + b->bytes / 2);
         GPU_TRY(g, cudaStreamSynchronize(g->stream));
-        GPU_TRY(g, cudaFree(g->scratch));
-        g->scratch = NULL;
-        g->scratch_bytes = 0;
-        GPU_TRY(g, cudaMalloc(&g->scratch, wanted));
-        g->scratch_bytes = wanted;
+        GPU_TRY(g, cudaFree(b->memory));
+        *b = {NULL, 0};
+        GPU_TRY(g, cudaMalloc(&b->memory, wanted));
+        b->bytes = wanted;
     }
-    *out = g->scratch;
+    *out = b->memory;
     return OK;
 }
+
+status gpu_scratch(struct gpu *g, size_t bytes, void **out) { return block_take(g, &g->scratch, bytes, out); }
+status gpu_aside(struct gpu *g, size_t bytes, void **out) { return block_take(g, &g->aside, bytes, out); }
 
 static status gpu_alloc(struct device *d, size_t bytes, void **out)
 {
@@ -147,7 +149,8 @@ static void gpu_close(struct device *d)
         if (g->note_done[i]) (void)cudaEventDestroy(g->note_done[i]);
     (void)cudaFreeHost(g->notes);
     (void)cudaFree(g->blas_memory);
-    (void)cudaFree(g->scratch);
+    (void)cudaFree(g->scratch.memory);
+    (void)cudaFree(g->aside.memory);
     (void)cudaFree(g->fault);
     (void)cudaFreeHost(g->fault_seen);
     if (g->stream) (void)cudaStreamDestroy(g->stream);

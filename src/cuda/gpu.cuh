@@ -28,8 +28,10 @@ struct gpu {
     cudaStream_t stream;
     cublasHandle_t blas;
     void *blas_memory; /* its workspace: a fixed one keeps the results the same from run to run */
-    void *scratch;
-    size_t scratch_bytes;
+    struct block {
+        void *memory;
+        size_t bytes;
+    } scratch, aside; /* grown on demand */
     unsigned long long *fault;      /* on the device: the least code of a fault since the last look */
     unsigned long long *fault_seen; /* pinned */
     struct {                        /* pinned memory through which uploads go */
@@ -50,6 +52,8 @@ status gpu_failed(struct gpu *g, cudaError_t e, const char *what);
 status gpu_blas_failed(struct gpu *g, cublasStatus_t e, const char *what);
 /* At least `bytes`, contents undefined, valid until the next request. */
 status gpu_scratch(struct gpu *g, size_t bytes, void **out);
+/* A second such block, for a result that outlasts calls which use the first. */
+status gpu_aside(struct gpu *g, size_t bytes, void **out);
 
 #define GPU_TRY(g, call) \
     do { \

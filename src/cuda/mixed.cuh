@@ -19,6 +19,9 @@ status conv_half_affine(struct gpu *g, const tensor *x, const tensor *w, struct 
 status conv_half_grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx);
 status conv_half_grad_w(struct gpu *g, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw);
 
+/* affine_pool.cu: the rest of a pooled conv2d_affine, from its map of the full size. */
+status affine_pool(struct gpu *g, const struct conv_affine_args *a, const tensor *whole, tensor *y);
+
 /* conv_first.cu: layers over pictures, 3 channels in, filters of 1 or 3 pixels, stride 1, the map keeps its size. */
 bool first_serves(const tensor *x, const tensor *w, struct conv_shape s);
 status first_conv(struct gpu *g, const tensor *x, const tensor *w, tensor *y);

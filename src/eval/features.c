@@ -215,10 +215,12 @@ status features_encode(const struct model *m, const struct dataset *d, const str
     if (!f.first || !f.size) TRY(fail(ST_MEMORY, "no memory for %zu classes", f.classes));
     TRY(tape_new(f.device, TAPE_INFERENCE, &t));
     TRY(batch_open(&b));
+    if (dataset_count(d) / b.most > PARAMS_FREEZE_PAYS) params_freeze(m->params);
     TRY(encode_all(m, t, &b, &f));
     *out = f;
     f = (struct features){0};
 done:
+    params_thaw(m->params);
     free(b.pixels);
     free(b.errors);
     free(b.items);

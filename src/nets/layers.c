@@ -44,13 +44,14 @@ var *layer_norm(const struct layer_pass *l, const char *name, var *x, const stru
 var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
                      const struct layer_after *after)
 {
-    const bool folds = l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE && !after->pool;
+    const bool folds = l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE;
     if (!folds) return layer_norm(l, norm, layer_conv(l, conv, x, 1, border), after);
     struct param *weight = find(l, conv, "weight");
     const struct batch_norm bn = norm_of(l, norm, after->momentum);
     if (!x || tape_status(l->t) != OK) return NULL;
     const size_t pad = border == BORDER_SAME ? weight->value.dim[2] / 2 : 0;
-    return op_conv2d_norm(l->t, x, tape_param(l->t, weight), 1, pad, &bn, after->slope);
+    const struct conv_norm how = {1, pad, after->slope, after->pool};
+    return op_conv2d_norm(l->t, x, tape_param(l->t, weight), &bn, &how);
 }
 
 var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,

@@ -42,8 +42,7 @@ struct layer_after { /* what a batch norm has, and what follows it */
     bool pool;    /* to half the size */
 };
 var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after);
-/* A convolution of stride 1 and the norm behind it: one op in inference. Pooling keeps them apart: the pass that pools
- * normalises for nothing. */
+/* A convolution of stride 1, the norm behind it and what follows: one op in inference. */
 var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
                      const struct layer_after *after);
 /* The end of a residual block: norm(x) + norm(residual), then what follows. */

@@ -5,9 +5,24 @@
 
 enum { MOST_PAD = 1 << 16 };
 
+status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out)
+{
+    const var *weight = n->in[1];
+    status st = OK;
+    *out = NULL;
+    if (!weight->ready) return OK;
+    if (!weight->ready->made) st = N_PRIM(n, conv2d_prepare, &n->in[0]->value, &weight->value, s, weight->ready);
+    if (st == OK && weight->ready->memory) *out = weight->ready;
+    return st;
+}
+
 static status conv2d_forward(struct node *n)
 {
     const struct conv_shape *s = n->attr;
+    struct conv_affine_args ready = {.x = &n->in[0]->value, .w = &n->in[1]->value, .shape = *s};
+    const status st = conv_ready(n, *s, &ready.ready);
+    if (st != OK) return st;
+    if (ready.ready) return N_PRIM(n, conv2d_affine, &ready, &n->out[0]->value);
     return N_PRIM(n, conv2d, &n->in[0]->value, &n->in[1]->value, *s, &n->out[0]->value);
 }
 

@@ -80,6 +80,8 @@ bool node_scores(struct node *n, const tensor *labels);
 
 /* ops/conv2d.c: maps and weights, the first two inputs, fit each other; the shape of the result. */
 bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4]);
+/* The weights of a frozen parameter in the device's form, made at their first use; NULL: there is none. */
+status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out);
 
 /* ops/matrices.c: [m, k] or [batch, m, k]. */
 /* [m, k] as [1, m, k]. */

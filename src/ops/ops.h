@@ -104,8 +104,13 @@ struct norm_act {
 };
 var *op_norm_act_pool(tape *t, var *x, const struct batch_norm *bn, var *residual, const struct batch_norm *residual_bn,
                       const struct norm_act *how);
-/* On inference tapes: a convolution, batch norm with running statistics and activation as one. */
-var *op_conv2d_norm(tape *t, var *x, var *weight, size_t stride, size_t pad, const struct batch_norm *bn, double slope);
+/* On inference tapes: a convolution, batch norm with running statistics, activation and 2x2 pooling as one. */
+struct conv_norm {
+    size_t stride, pad;
+    double slope; /* of the activation below 0, not negative */
+    bool pool;
+};
+var *op_conv2d_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, const struct conv_norm *how);
 var *op_leaky_relu(tape *t, var *x, double slope); /* any shape; the derivative at 0 is the slope */
 var *op_max_pool2(tape *t, var *x);                /* 2x2, stride 2; an odd last row or column is dropped */
 /* Each element survives with 1 - rate and is then divided by that. */

@@ -136,7 +136,9 @@ var *tape_param(tape *t, struct param *p)
 {
     if (tape_status(t) != OK) return NULL;
     if (!p) return tape_fail(t, fail(ST_USAGE, "a parameter that the network needs was never added"));
-    return p->trained ? tape_leaf(t, &p->value, &p->grad, GRAD_ADDS) : tape_constant(t, &p->value);
+    var *v = p->trained ? tape_leaf(t, &p->value, &p->grad, GRAD_ADDS) : tape_constant(t, &p->value);
+    if (v && p->frozen && t->mode == TAPE_INFERENCE) v->ready = &p->ready;
+    return v;
 }
 
 var *tape_upload(tape *t, dtype type, int rank, const size_t *dim, const void *host)

@@ -19,6 +19,7 @@ struct var {
     bool needs_grad;
     bool grad_is_written;     /* false: `grad` holds nothing yet */
     tensor grad;              /* data NULL until first asked for; use var_grad */
+    struct conv_ready *ready; /* of a frozen parameter, on an inference tape; else NULL */
     const struct node *early; /* the record that put its gradient into `grad` ahead of backward (ops/walk_nll.c) */
     tape *tape;
 };

@@ -34,6 +34,7 @@ static void param_free(struct device *d, struct param *e)
 {
     if (!e) return;
     if (e->value.data) d->release(d, e->value.data);
+    if (e->ready.memory) d->release(d, e->ready.memory);
     free((char *)e->name);
     free(e);
 }
@@ -153,4 +154,19 @@ status params_zero_grad(struct params *p)
     for (const struct grad_block *b = p->grads; b && st == OK; b = b->previous)
         st = p->dev->zero(p->dev, b->memory, b->used);
     return st;
+}
+
+void params_freeze(struct params *p)
+{
+    for (size_t i = 0; i < p->count; i++) p->item[i]->frozen = true;
+}
+
+void params_thaw(struct params *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        struct param *e = p->item[i];
+        if (e->ready.memory) p->dev->release(p->dev, e->ready.memory);
+        e->ready = (struct conv_ready){0};
+        e->frozen = false;
+    }
 }

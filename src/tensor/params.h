@@ -11,6 +11,8 @@ struct param {
     const char *name; /* owned by the list: "head.fc1.weight" */
     tensor value, grad;
     bool trained; /* false: a buffer (running statistics), which no optimiser touches; its grad has no memory */
+    bool frozen;
+    struct conv_ready ready; /* owned; of a frozen parameter that convolutions have met */
 };
 
 struct params;
@@ -27,4 +29,11 @@ struct param *params_find(struct params *p, const char *name); /* NULL: no such 
 size_t params_count(const struct params *p);
 struct param *params_at(struct params *p, size_t i); /* in order of addition */
 status params_zero_grad(struct params *p);           /* buffers have none */
+/* From here on values stay what they are, so that inference may keep weights in the device's own form, once made. That
+ * takes memory, and time at first: it pays after about PARAMS_FREEZE_PAYS batches. While a list is frozen, it serves one
+ * tape at a time. Whoever writes values thaws first: optimisers and loaders do. */
+enum { PARAMS_FREEZE_PAYS = 8 };
+void params_freeze(struct params *p);
+/* Values may change again; forms that were made are given back. Nothing happens when nothing is frozen. */
+void params_thaw(struct params *p);
 #endif

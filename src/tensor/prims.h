@@ -17,6 +17,24 @@ struct conv_shape {
     size_t stride, pad; /* both axes alike; the border is zeros */
 };
 
+/* Weights in the form in which their device multiplies them, for those that do not change any more. Who holds one gives
+ * its memory back with the device's release. */
+struct conv_ready {
+    bool made;    /* conv2d_prepare was asked */
+    int form;     /* the device's own: which maps it serves; for others the weights themselves are used */
+    void *memory; /* NULL: the device has no such form */
+};
+
+/* y = leaky_relu(conv2d * scale + shift); with `pool` the largest of each 2 x 2 square of that, as in max_pool2. */
+struct conv_affine_args {
+    const tensor *x, *w;
+    const struct conv_ready *ready; /* of w, or NULL: the result is the same */
+    struct conv_shape shape;
+    const tensor *scale, *shift; /* [out]; NULL, without pooling: the convolution alone */
+    double slope;                /* 1: no activation; not negative */
+    bool pool;
+};
+
 /* Batch norm of x [..., c], plus that of a residual of the same shape, then an activation (u above 0, else slope u; 1:
  * none; not negative), then with `pool` the largest of each 2 x 2 square of [n, h, w, c] as in max_pool2. */
 struct norm_act_args {

@@ -186,6 +186,7 @@ static status load_arrays(const char *path, const struct weights *w, struct para
     if (weights_count(w) != total)
         return fail(ST_FORMAT, "the checkpoint '%s' has %zu tensors, but this run has %zu: it is of another network",
                     path, weights_count(w), total);
+    for (int side = 0; side < 2; side++) params_thaw(list[side]);
     for (int load = 0; load < 2; load++)
         for (int side = 0; side < 2; side++)
             for (size_t i = 0; i < params_count(list[side]) && st == OK; i++) {

@@ -131,6 +131,7 @@ status optimiser_step(struct optimiser *o, double rate)
     struct device *d = params_device(o->p);
     status st = OK;
     if (!(rate >= 0) || isinf(rate)) return fail(ST_VALUE, "the learning rate is %g, but must be 0 or more", rate);
+    params_thaw(o->p);
     for (size_t from = 0, to; from < o->count && st == OK; from = to) {
         for (to = from + 1; to < o->count && o->trained[to].value->type == o->trained[from].value->type;) to++;
         st = o->s.kind == OPTIMISER_SGD ? step_sgd(o, d, from, to, rate) : step_adam(o, d, from, to, rate);

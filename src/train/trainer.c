@@ -23,6 +23,7 @@ static status load_start(struct trainer *t, const char *path)
     TRY(t->model.net->params(t->model.net_settings, DT_F32, &r, read));
     TRY(weights_open(path, &w));
     TRY(weights_load(w, read, "", ignore));
+    params_thaw(t->model.params);
     for (size_t i = 0; i < params_count(read); i++) {
         const struct param *from = params_at(read, i);
         TRY(d->copy(d, params_find(t->model.params, from->name)->value.data, from->value.data,

@@ -134,6 +134,7 @@ status weights_load(const struct weights *w, struct params *p, const char *prefi
     }
     TRY(match(&l, p, prefix, ignore));
     TRY(convert(&l));
+    params_thaw(p);
     TRY(upload(&l, params_device(p)));
 done:
     for (size_t i = 0; i < l.count; i++) free(l.pair[i].values);

@@ -45,6 +45,32 @@ TEST(net_encodes_as_by_hand_and_in_batches_as_alone)
     centra_session_close(s);
 }
 
+TEST(net_that_has_encoded_encodes_with_the_weights_it_loads)
+{
+    static double picture[3 * SIDE * SIDE], wanted[WIDTH * 4];
+    centra_session *s = NULL;
+    centra_net *net = NULL, *fresh = NULL;
+    const void *features;
+    size_t dim[4];
+    for (size_t i = 0; i < sizeof picture / sizeof *picture; i++) picture[i] = (double)(i % 97) - 40;
+    REQUIRE(copying_weights(test_folder()));
+    REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
+    EXPECT_OK((status)open_small(s, &net));
+    EXPECT_OK((status)open_small(s, &fresh));
+    EXPECT_OK((status)centra_net_load(fresh, test_folder()));
+    EXPECT_OK((status)centra_net_encode(fresh, picture, 1, SIDE, SIDE, &features, dim));
+    memcpy(wanted, features, sizeof wanted);
+    for (int i = 0; i < 12; i++) /* so often that weights are kept in the device's form */
+        EXPECT_OK((status)centra_net_encode(net, picture, 1, SIDE, SIDE, &features, dim));
+    EXPECT(memcmp(features, wanted, sizeof wanted) != 0);
+    EXPECT_OK((status)centra_net_load(net, test_folder()));
+    EXPECT_OK((status)centra_net_encode(net, picture, 1, SIDE, SIDE, &features, dim));
+    EXPECT(memcmp(features, wanted, sizeof wanted) == 0);
+    centra_net_free(net);
+    centra_net_free(fresh);
+    centra_session_close(s);
+}
+
 TEST(net_refuses_in_words)
 {
     const centra_option wrong = {"witdh", "2"};

@@ -9,13 +9,15 @@ struct layer {
     const char *name;
     size_t n, side, in, out;
     enum cpu_conv how;
+    bool pool; /* what conv2d_affine writes */
 };
 
 /* Each way that shapes choose: blocks of tiles, shared spectra, few channels, products row by row. */
-static const struct layer layers[] = {{"many tiles", 5, 42, 20, 40, CPU_CONV_AUTO},
-                                      {"few tiles", 3, 14, 48, 200, CPU_CONV_AUTO},
-                                      {"a first layer", 3, 40, 3, 64, CPU_CONV_AUTO},
-                                      {"direct", 3, 21, 20, 40, CPU_CONV_DIRECT}};
+static const struct layer layers[] = {
+    {"many tiles", 5, 42, 20, 40, CPU_CONV_AUTO, false},   {"many tiles, pooled", 5, 42, 20, 40, CPU_CONV_AUTO, true},
+    {"few tiles", 3, 14, 48, 200, CPU_CONV_AUTO, false},   {"few tiles, pooled", 3, 15, 48, 200, CPU_CONV_AUTO, true},
+    {"a first layer", 3, 40, 3, 64, CPU_CONV_AUTO, false}, {"a first layer, pooled", 3, 41, 3, 64, CPU_CONV_AUTO, true},
+    {"direct", 3, 21, 20, 40, CPU_CONV_DIRECT, false},     {"direct, pooled", 3, 21, 20, 40, CPU_CONV_DIRECT, true}};
 
 struct results { /* y, y of conv2d_affine, dx, dw */
     tensor t[RESULTS];
@@ -41,6 +43,8 @@ static void run_layer(const struct layer *l, size_t threads, arena *a, struct re
     const struct conv_shape s = {1, 1};
     tensor x = numbers(a, &r, DIMS(l->n, l->side, l->side, l->in)), w = numbers(a, &r, DIMS(l->out, l->in, 3, 3));
     tensor dy = numbers(a, &r, DIMS(l->n, l->side, l->side, l->out)), scale = numbers(a, &r, DIMS(l->out));
+    const struct conv_affine_args affine = {
+        .x = &x, .w = &w, .shape = s, .scale = &scale, .shift = &scale, .slope = 0.1, .pool = l->pool};
     for (int i = 0; i < RESULTS; i++) out->t[i] = numbers(a, &r, 4, i < 2 ? dy.dim : i == 2 ? x.dim : w.dim);
     EXPECT_OK(kernels_choose(NULL, &kernels));
     EXPECT_OK(pool_new(threads, &p));
@@ -49,7 +53,7 @@ static void run_layer(const struct layer *l, size_t threads, arena *a, struct re
     for (int step = 0; step < STEPS; step++) {
         const size_t before = alloc_count();
         EXPECT_OK(d->prim[DT_F32].conv2d(d, &x, &w, s, &out->t[0]));
-        EXPECT_OK(d->prim[DT_F32].conv2d_affine(d, &x, &w, s, &scale, &scale, 0.1, &out->t[1]));
+        EXPECT_OK(d->prim[DT_F32].conv2d_affine(d, &affine, &out->t[1]));
         EXPECT_OK(d->prim[DT_F32].conv2d_grad_x(d, &w, &dy, s, step == 0, &out->t[2]));
         EXPECT_OK(d->prim[DT_F32].conv2d_grad_w(d, &x, &dy, s, &out->t[3]));
         if (step && alloc_count() != before)
@@ -86,9 +90,11 @@ static status call_once(struct device *d, const struct layer *l, int call, arena
     const struct prims *p = &d->prim[DT_F32];
     tensor x = numbers(a, &r, DIMS(l->n, l->side, l->side, l->in)), w = numbers(a, &r, DIMS(l->out, l->in, 3, 3));
     tensor y = numbers(a, &r, DIMS(l->n, l->side, l->side, l->out)), scale = numbers(a, &r, DIMS(l->out));
+    const struct conv_affine_args affine = {
+        .x = &x, .w = &w, .shape = s, .scale = &scale, .shift = &scale, .slope = 0.1};
     switch (call) {
     case FORWARD: return p->conv2d(d, &x, &w, s, &y);
-    case AFFINE: return p->conv2d_affine(d, &x, &w, s, &scale, &scale, 0.1, &y);
+    case AFFINE: return p->conv2d_affine(d, &affine, &y);
     case GRAD_X: return p->conv2d_grad_x(d, &w, &y, s, false, &x);
     default: return p->conv2d_grad_w(d, &x, &y, s, &w);
     }
@@ -129,7 +135,7 @@ TEST(convolutions_give_every_worker_its_memory_before_they_run)
 /* So many channels that a layer's spectra come in groups. */
 TEST(convolutions_of_many_channels_agree_by_both_methods)
 {
-    const struct layer by_products = {"products", 1, 56, 700, 8, CPU_CONV_DIRECT};
+    const struct layer by_products = {"products", 1, 56, 700, 8, CPU_CONV_DIRECT, false};
     struct layer by_winograd = by_products;
     struct results one, other;
     arena *a = arena_new(1 << 20);

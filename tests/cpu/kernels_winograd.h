@@ -49,25 +49,39 @@ CHECK_KERNEL(winograd_output_grad)
     }
 }
 
-/* Every number of rows and columns; plain, added, and with scale, shift and slope. */
+/* One number of channels, rows and columns: plain (form 0), added (1), with scale, shift and slope (2), with those and
+ * pooled (3), pooled alone (4). */
+static void check_output(struct check *c, const check_table *ref, const check_table *alt, size_t k, size_t form)
+{
+    const size_t n = winograd_channels[k / 16], rows = 1 + k / 4 % 4, columns = 1 + k % 4, unit = form > 2 ? 2 : 1;
+    const size_t pixel = n + k % 3, row = 4 * pixel + k % 2, step = n + k % 5, high = rows / unit,
+                 wide = columns / unit;
+    const size_t extent = n && high && wide ? (high - 1) * row + (wide - 1) * pixel + n : 0;
+    real *m = check_random(c, winograd_extent(36, step, n), -4, 4);
+    const bool scales = form == 2 || form == 3;
+    const struct winograd_end end = {.scale = scales ? check_random(c, n, -1, 1) : NULL,
+                                     .shift = scales ? check_random(c, n, -1, 1) : NULL,
+                                     .slope = 0.2,
+                                     .add = form == 1,
+                                     .pool = form > 2,
+                                     .rows = rows,
+                                     .columns = columns};
+    const real *before = form == 1 ? check_random(c, extent, -4, 4) : check_blank(c, extent);
+    real *want = check_copy(c, before, extent), *got = check_copy(c, before, extent);
+    for (size_t p = 0; n == 17 && p < 36; p++) m[p * step + 16] = (real)NAN; /* must be seen, in its channel */
+    ref->winograd_output(n, m, step, &end, want, row, pixel);
+    alt->winograd_output(n, m, step, &end, got, row, pixel);
+    if (n == 17 && extent && !isnan((double)want[16])) check_failed(c, "a NaN is not seen");
+    winograd_near(c, got, want, extent);
+    if (n == 64 && rows * columns == 16) BENCH(n, winograd_output, (n, m, step, &end, got, row, pixel));
+    check_release(c);
+}
+
+/* Every number of rows and columns in every form. */
 CHECK_KERNEL(winograd_output)
 {
-    for (size_t k = 0; k < 16 * WINOGRAD_CASES; k++) {
-        const size_t n = winograd_channels[k / 16], rows = 1 + k / 4 % 4, columns = 1 + k % 4;
-        const size_t pixel = n + k % 3, row = 4 * pixel + k % 2, step = n + k % 5;
-        const size_t extent = n ? (rows - 1) * row + (columns - 1) * pixel + n : 0;
-        const real *m = check_random(c, winograd_extent(36, step, n), -4, 4);
-        const real *scale = k % 3 == 2 ? check_random(c, n, -1, 1) : NULL,
-                   *shift = scale ? check_random(c, n, -1, 1) : NULL;
-        const real *before = k % 3 == 1 ? check_random(c, extent, -4, 4) : check_blank(c, extent);
-        real *want = check_copy(c, before, extent), *got = check_copy(c, before, extent);
-        ref->winograd_output(n, m, step, scale, shift, (real)0.2, k % 3 == 1, want, row, pixel, rows, columns);
-        alt->winograd_output(n, m, step, scale, shift, (real)0.2, k % 3 == 1, got, row, pixel, rows, columns);
-        winograd_near(c, got, want, extent);
-        if (n == 64 && rows * columns == 16)
-            BENCH(n, winograd_output, (n, m, step, NULL, NULL, 1, false, got, row, pixel, 4, 4));
-        check_release(c);
-    }
+    for (size_t k = 0; k < 16 * WINOGRAD_CASES; k++)
+        for (size_t form = 0; form < 5; form++) check_output(c, ref, alt, k, form);
 }
 
 CHECK_KERNEL(winograd_weights)

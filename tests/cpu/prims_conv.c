@@ -6,12 +6,13 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {1, 1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 4, 3, 2, 3, 3, 1, 1},   {2, 7, 6, 3, 17, 5, 5, 1, 2},
-    {1, 9, 9, 16, 17, 3, 3, 2, 1},  {2, 6, 5, 17, 64, 1, 1, 1, 0}, {1, 8, 7, 16, 3, 1, 1, 2, 0},
-    {1, 6, 6, 64, 33, 3, 3, 1, 1},  {3, 7, 7, 1, 16, 5, 5, 2, 0},  {1, 5, 8, 3, 4, 3, 3, 1, 0},
-    {1, 4, 4, 2, 3, 1, 1, 1, 1},    {1, 4, 5, 2, 3, 1, 1, 2, 2},   {2, 5, 6, 3, 4, 3, 1, 1, 1},
-    {1, 6, 5, 2, 3, 3, 5, 2, 2},    {0, 5, 5, 3, 4, 3, 3, 1, 1},   {1, 3, 3, 300, 5, 3, 3, 1, 1},
-    {2, 90, 70, 20, 3, 3, 3, 1, 1}, {2, 7, 7, 3, 2, 3, 3, 3, 1},
+    {1, 1, 1, 1, 1, 1, 1, 1, 0},    {2, 5, 4, 3, 2, 3, 3, 1, 1},    {2, 7, 6, 3, 17, 5, 5, 1, 2},
+    {1, 9, 9, 16, 17, 3, 3, 2, 1},  {2, 6, 5, 17, 64, 1, 1, 1, 0},  {1, 8, 7, 16, 3, 1, 1, 2, 0},
+    {1, 6, 6, 64, 33, 3, 3, 1, 1},  {3, 7, 7, 1, 16, 5, 5, 2, 0},   {1, 5, 8, 3, 4, 3, 3, 1, 0},
+    {1, 4, 4, 2, 3, 1, 1, 1, 1},    {1, 4, 5, 2, 3, 1, 1, 2, 2},    {2, 5, 6, 3, 4, 3, 1, 1, 1},
+    {1, 6, 5, 2, 3, 3, 5, 2, 2},    {0, 5, 5, 3, 4, 3, 3, 1, 1},    {1, 3, 3, 300, 5, 3, 3, 1, 1},
+    {2, 90, 70, 20, 3, 3, 3, 1, 1}, {2, 7, 7, 3, 2, 3, 3, 3, 1},    {3, 9, 11, 20, 40, 1, 1, 1, 0},
+    {1, 3, 3, 8, 300, 1, 1, 1, 0},  {5, 17, 17, 8, 33, 1, 1, 1, 0},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -134,6 +135,19 @@ TEST(winograd_convolution_is_as_precise_as_direct_to_a_hundred_roundings)
     if (!test_is_for_cpu()) rig_each(check_precision);
 }
 
+/* The largest of 2x2 outputs [n, oh, ow, out]; the result is the caller's. */
+static double *pool_of(struct rig *r, const double *y, const struct shape *s, size_t oh, size_t ow)
+{
+    const size_t high = oh / 2, wide = ow / 2;
+    double *to = rig_zeros(r, s->n * high * wide * s->out);
+    for (size_t i = 0; i < s->n * high * wide * s->out; i++) {
+        const size_t pixel_at = i / s->out, row = pixel_at / wide % high, picture = pixel_at / wide / high;
+        const double *at = y + ((picture * oh + 2 * row) * ow + 2 * (pixel_at % wide)) * s->out + i % s->out;
+        to[i] = fmax(fmax(at[0], at[s->out]), fmax(at[ow * s->out], at[(ow + 1) * s->out]));
+    }
+    return to;
+}
+
 static void check_affine_shape(struct rig *r, const struct shape *s, double slope)
 {
     const size_t oh = out_size(s->h, s->kh, s), ow = out_size(s->w, s->kw, s);
@@ -148,8 +162,14 @@ static void check_affine_shape(struct rig *r, const struct shape *s, double slop
         t.y[i] = t.y[i] * k[i % s->out] + b[i % s->out];
         if (t.y[i] <= 0) t.y[i] *= slope;
     }
-    EXPECT_OK(PRIM(r, conv2d_affine, &x, &w, how, &scale, &shift, slope, &y));
+    struct conv_affine_args args = {.x = &x, .w = &w, .shape = how, .scale = &scale, .shift = &shift, .slope = slope};
+    EXPECT_OK(PRIM(r, conv2d_affine, &args, &y));
     EXPECT_TENSOR(r, y, t.y, 8 * (8 + (double)(s->in * s->kh * s->kw) / 2));
+    if (oh < 2 || ow < 2) return;
+    tensor pooled = rig_blank(r, DIMS(s->n, oh / 2, ow / 2, s->out));
+    args.pool = true;
+    EXPECT_OK(PRIM(r, conv2d_affine, &args, &pooled));
+    EXPECT_TENSOR(r, pooled, pool_of(r, t.y, s, oh, ow), 8 * (8 + (double)(s->in * s->kh * s->kw) / 2));
 }
 
 static void check_affine(struct rig *r)
@@ -159,7 +179,35 @@ static void check_affine(struct rig *r)
     for (size_t i = 0; i < sizeof winograd_shapes / sizeof *winograd_shapes; i++)
         check_affine_shape(r, &winograd_shapes[i], i % 3 ? 0.1 : 1);
 }
-TEST(conv2d_affine_scales_shifts_and_bends_the_convolution) { rig_each(check_affine); }
+TEST(conv2d_affine_scales_shifts_bends_and_pools_the_convolution) { rig_each(check_affine); }
+
+/* First layers, whose kernel adds up in the products' order: the same bits where both fuse. */
+static const struct shape rgb_shapes[] = {{2, 84, 84, 3, 64, 3, 3, 1, 1}, {3, 20, 13, 3, 37, 3, 3, 1, 1},
+                                          {1, 5, 4, 3, 1, 3, 3, 1, 0},    {2, 3, 40, 3, 16, 3, 3, 1, 2},
+                                          {1, 33, 2, 3, 80, 3, 3, 1, 1},  {0, 8, 8, 3, 64, 3, 3, 1, 1}};
+
+static void check_rgb_bits(struct rig *r, const struct shape *s)
+{
+    const struct conv_shape how = {s->stride, s->pad};
+    tensor x = rig_random(r, -1, 1, DIMS(s->n, s->h, s->w, s->in));
+    tensor w = rig_random(r, -1, 1, DIMS(s->out, s->in, s->kh, s->kw)), y[2];
+    for (int i = 0; i < 2; i++) {
+        y[i] = rig_blank(r, DIMS(s->n, out_size(s->h, 3, s), out_size(s->w, 3, s), s->out));
+        cpu_of(r->dev)->conv = i ? CPU_CONV_DIRECT : CPU_CONV_AUTO;
+        EXPECT_OK(PRIM(r, conv2d, &x, &w, how, &y[i]));
+    }
+    EXPECT(memcmp(y[0].data, y[1].data, tensor_bytes(&y[0])) == 0);
+    cpu_of(r->dev)->conv = CPU_CONV_AUTO;
+}
+
+static void check_rgb(struct rig *r)
+{
+    for (size_t i = 0; i < sizeof rgb_shapes / sizeof *rgb_shapes; i++) {
+        check_affine_shape(r, &rgb_shapes[i], 0.2);
+        if (r->dev->on_host) check_rgb_bits(r, &rgb_shapes[i]);
+    }
+}
+TEST(conv2d_of_a_first_layer_has_the_bits_of_the_products) { rig_each(check_rgb); }
 
 /* More pictures than are taken at a time. */
 static void check_chunks(struct rig *r) { check_shape(r, &(struct shape){20, 40, 40, 1, 65, 3, 3, 2, 1}); }

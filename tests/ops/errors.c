@@ -110,8 +110,17 @@ static var *e_conv_norm(const struct vars *v)
 {
     struct param g = {.value = v->v4->value};
     var *weight = op_reshape(v->t, v->v4, DIMS(4, 1, 1, 1));
-    return op_conv2d_norm(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 4, 1)), weight, 1, 0,
-                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, 1);
+    return op_conv2d_norm(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 4, 1)), weight,
+                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, &(struct conv_norm){1, 0, 1, false});
+}
+static var *e_conv_norm_pool(const struct vars *v)
+{
+    const tensor map = v->map->value, four = v->v4->value;
+    struct param g = {.value = four};
+    tape_reset(v->t, TAPE_INFERENCE);
+    var *x = tape_constant(v->t, &map), *weight = tape_constant(v->t, &four);
+    return op_conv2d_norm(v->t, op_reshape(v->t, x, DIMS(1, 1, 8, 1)), op_reshape(v->t, weight, DIMS(4, 1, 1, 1)),
+                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, &(struct conv_norm){1, 0, 1, true});
 }
 static var *e_norm_none(const struct vars *v) { return op_batch_norm(v->t, v->m23, &(struct batch_norm){0}, true); }
 
@@ -176,6 +185,8 @@ static const struct error_case cases[] = {
     {e_dropout, ST_USAGE, "op dropout: the rate is 1.5, but must lie between 0 and 0.999"},
     {e_drop_block, ST_SHAPE,
      "op drop_block: a square of 3 does not fit maps of shape [2, 2, 2, 1]; they must be [n, h, w, c]"},
+    {e_conv_norm_pool, ST_SHAPE,
+     "op conv2d_norm: 1 x 8 results and slope 1; pooling needs 2 x 2, and no slope is negative"},
     {e_conv_norm, ST_USAGE, "op conv2d_norm: it has no way back; use an inference tape, or conv2d and norm_act_pool"},
     {e_norm_act, ST_SHAPE,
      "op norm_act_pool: the input has shape [2, 4], the slope is -1: the slope must not be negative"},

@@ -50,7 +50,7 @@ static struct norm_params norm_params(struct world *w, struct random *r, size_t 
     struct norm_params out;
     for (int i = 0; i < 4; i++) {
         var *v = leaf(w, r, 1, &c, low[i], high[i]);
-        out.p[i] = (struct param){names[i], v->value, v->grad, i < 2};
+        out.p[i] = (struct param){.name = names[i], .value = v->value, .grad = v->grad, .trained = i < 2};
         EXPECT_OK(w->dev->zero(w->dev, v->grad.data, tensor_bytes(&v->grad)));
     }
     return out;

@@ -80,25 +80,39 @@ void K(winograd_weights_grad)(size_t channels, const real *u, size_t u_step, rea
     transform(*WEIGHTS_TURNED, 3, 6, u, 6 * u_step, u_step, channels, dw, channels);
 }
 
-static real finish(real z, const real *scale, const real *shift, real slope, size_t c)
+static real scaled(real z, const real *scale, const real *shift, size_t c)
 {
-    if (!scale) return z;
-    z = z * scale[c] + shift[c];
-    return z <= 0 ? slope * z : z; /* this way round, NaN stays NaN */
+    return scale ? z * scale[c] + shift[c] : z;
 }
 
-void K(winograd_output)(size_t channels, const real *m, size_t m_step, const real *scale, const real *shift, real slope,
-                        bool add, real *y, size_t y_row, size_t y_pixel, size_t rows, size_t columns)
+static real bent(real z, real slope) { return z <= 0 ? slope * z : z; } /* this way round, NaN stays NaN */
+
+static real larger(real a, real b) { return b > a || b != b ? b : a; }
+
+/* Channel c of result (i, j), from the tile's 4x4 outputs. */
+static real result_of(const struct winograd_end *end, real (*tile)[BLOCK], size_t i, size_t j, size_t first, size_t c)
 {
-    real result[MOST * MOST][BLOCK];
+    const real *scale = end->scale, *shift = end->shift;
+    const size_t at = end->pool ? 8 * i + 2 * j : 4 * i + j;
+    real z = scaled(tile[at][c], scale, shift, first + c);
+    for (size_t k = 1; end->pool && k < 4; k++)
+        z = larger(z, scaled(tile[at + k / 2 * 4 + k % 2][c], scale, shift, first + c));
+    return scale ? bent(z, (real)end->slope) : z;
+}
+
+void K(winograd_output)(size_t channels, const real *m, size_t m_step, const struct winograd_end *end, real *y,
+                        size_t y_row, size_t y_pixel)
+{
+    real tile[MOST * MOST][BLOCK];
+    const size_t unit = end->pool ? 2 : 1, rows = end->rows / unit, columns = end->columns / unit;
     for (size_t first = 0; first < channels; first += BLOCK) {
         const size_t count = size_min(BLOCK, channels - first);
-        sandwich(*OUTPUT, 4, 6, m + first, 6 * m_step, m_step, count, result);
+        sandwich(*OUTPUT, 4, 6, m + first, 6 * m_step, m_step, count, tile);
         for (size_t i = 0; i < rows * columns; i++)
             for (size_t c = 0; c < count; c++) {
                 real *at = y + i / columns * y_row + i % columns * y_pixel + first + c;
-                const real z = finish(result[i / columns * 4 + i % columns][c], scale, shift, slope, first + c);
-                *at = add ? *at + z : z;
+                const real z = result_of(end, tile, i / columns, i % columns, first, c);
+                *at = end->add ? *at + z : z;
             }
     }
 }
@@ -106,5 +120,6 @@ void K(winograd_output)(size_t channels, const real *m, size_t m_step, const rea
 void K(scale_shift_leaky)(size_t rows, size_t channels, const real *scale, const real *shift, real slope, real *y)
 {
     for (size_t i = 0; i < rows; i++)
-        for (size_t c = 0; c < channels; c++) y[i * channels + c] = finish(y[i * channels + c], scale, shift, slope, c);
+        for (size_t c = 0; c < channels; c++)
+            y[i * channels + c] = bent(scaled(y[i * channels + c], scale, shift, c), slope);
 }

@@ -6,6 +6,7 @@
  * come first, so that a panel stays in the cache while all rows meet it. The derivative is a convolution of dy, with
  * zeros between its pixels when the stride is not 1, by the weights turned by half a turn. Most 3x3 convolutions of f32
  * are cheaper by another way: cpu/prims/winograd.c. */
+#include "cpu/prims/conv_rgb.h"
 #include "cpu/prims/winograd.h"
 
 enum { BAND_BYTES = 256 << 10, PANEL_BYTES = 256 << 10, ROW_BYTES = 16 << 10 };
@@ -15,10 +16,11 @@ struct conv {
     const kernel_table *k;
     struct R(frame) from;
     size_t n, kh, kw, stride;
-    size_t oh, ow, out; /* of the result */
-    real *panels, *to;
+    size_t oh, ow, out; /* of the result, before pooling */
+    const real *panels; /* the weights; NULL: they are packed */
+    real *to;
     struct R(epilogue) end;
-    size_t band, bands; /* rows of a band, bands of a picture */
+    size_t band, bands; /* rows of a band, an even number with pooling; bands of a picture */
     size_t filter_rows; /* that are multiplied at a time: as much of a panel as the cache likes */
 };
 
@@ -86,39 +88,110 @@ static size_t frame_bytes(const struct conv *c)
     return rows_under(c, c->band) * c->from.width * c->from.c * sizeof(real);
 }
 
+/* With pooling, the rows of a band wait in scratch memory until they are all there. */
+static size_t band_bytes(const struct conv *c) { return c->end.pool ? c->band * c->ow * c->out * sizeof(real) : 0; }
+
+static real larger(real a, real b) { return b > a || b != b ? b : a; } /* NaN before all */
+
+static void pool_band(const struct conv *c, const real *from, size_t rows, real *to)
+{
+    const size_t line = c->ow * c->out;
+    for (size_t y = 0; y + 2 <= rows; y += 2)
+        for (size_t x = 0; x + 2 <= c->ow; x += 2, to += c->out) {
+            const real *at = from + y * line + x * c->out, *below = at + line;
+            for (size_t j = 0; j < c->out; j++)
+                to[j] = larger(larger(at[j], at[c->out + j]), larger(below[j], below[c->out + j]));
+        }
+}
+
 static status conv_piece(void *context, size_t piece, size_t worker)
 {
     const struct conv *c = context;
-    const size_t picture = piece / c->bands;
+    const size_t picture = piece / c->bands, line = c->from.w * c->from.c;
     const struct range r = piece_range(c->oh, c->band, piece % c->bands);
+    const size_t rows = r.to - r.from;
+    const real *frame = c->from.data + (picture * c->from.h + r.from * c->stride) * line;
     real *to = c->to + (picture * c->oh + r.from) * c->ow * c->out;
     void *scratch;
-    if (R(frame_is_picture)(&c->from)) {
-        const size_t line = c->from.w * c->from.c;
-        multiply_band(c, c->from.data + (picture * c->from.h + r.from * c->stride) * line, to, r.to - r.from);
-        return OK;
-    }
-    const status st = cpu_scratch(cpu_of(c->d), worker, frame_bytes(c), &scratch);
+    const status st = cpu_scratch(cpu_of(c->d), worker, band_bytes(c) + frame_bytes(c), &scratch);
     if (st != OK) return st;
-    R(frame_copy)(&c->from, picture, r.from * c->stride, rows_under(c, r.to - r.from), scratch);
-    multiply_band(c, scratch, to, r.to - r.from);
+    if (!R(frame_is_picture)(&c->from)) {
+        real *copy = (real *)scratch + band_bytes(c) / sizeof(real);
+        R(frame_copy)(&c->from, picture, r.from * c->stride, rows_under(c, rows), copy);
+        frame = copy;
+    }
+    multiply_band(c, frame, c->end.pool ? scratch : to, rows);
+    if (c->end.pool) pool_band(c, scratch, rows, c->to + (picture * (c->oh / 2) + r.from / 2) * (c->ow / 2) * c->out);
     return OK;
+}
+
+/* A filter of one pixel over maps as they lie: all pixels of all pictures are the rows of one matrix. A piece multiplies
+ * a block of them by a range of panels. */
+enum { POINT_ROWS = 84, POINT_PANELS = 4, POINT_PIECES = 16 };
+
+struct points {
+    const struct conv *c;
+    size_t rows, block, blocks, range; /* rows of all, rows of a block, blocks, columns of a piece */
+};
+
+static status points_piece(void *context, size_t piece, size_t worker)
+{
+    const struct points *p = context;
+    const struct conv *c = p->c;
+    const size_t width = c->k->gemm_width, in = c->from.c, first = piece / p->blocks * p->range;
+    const struct range r = piece_range(p->rows, p->block, piece % p->blocks);
+    const size_t columns = size_min(p->range, c->out - first);
+    real *to = c->to + r.from * c->out + first;
+    (void)worker;
+    c->k->gemm(r.to - r.from, columns, in, c->from.data + r.from * in, in, 1, c->panels + first * in, width, in * width,
+               to, c->out, c->end.add);
+    for (size_t i = 0; c->end.scale && i < r.to - r.from; i++)
+        c->k->scale_shift_leaky(1, columns, c->end.scale + first, c->end.shift + first, c->end.slope, to + i * c->out);
+    return OK;
+}
+
+static bool points_fit(const struct conv *c)
+{
+    return c->kh == 1 && c->kw == 1 && c->stride == 1 && !c->end.pool && R(frame_is_picture)(&c->from);
+}
+
+static status points_run(const struct conv *c)
+{
+    struct points p = {.c = c, .rows = c->n * c->oh * c->ow, .range = size_round_up(c->out, c->k->gemm_width)};
+    if (p.rows == 0) return OK;
+    p.block = size_div_up(p.rows, size_div_up(p.rows, POINT_ROWS));
+    p.blocks = size_div_up(p.rows, p.block);
+    if (p.blocks < POINT_PIECES) p.range = POINT_PANELS * c->k->gemm_width;
+    return pool_run(cpu_of(c->d)->threads, p.blocks * size_div_up(c->out, p.range), points_piece, &p);
+}
+
+static size_t panels_of(const struct conv *c) { return size_div_up(c->out, c->k->gemm_width); }
+static size_t panel_numbers(const struct conv *c) { return panels_of(c) * c->k->gemm_width * taps_of(c); }
+
+static status pack(const struct conv *c, struct packing *p, real *panels)
+{
+    p->panels = panels;
+    p->width = c->k->gemm_width;
+    return pool_run(cpu_of(c->d)->threads, panels_of(c), pack_piece, p);
 }
 
 static status conv_run(struct conv *c, struct packing *p)
 {
     status st = OK;
     void *memory;
-    const size_t width = c->k->gemm_width, panels = size_div_up(c->out, width);
+    const size_t width = c->k->gemm_width;
     const size_t line_bytes = c->from.width * c->from.c * sizeof(real);
     c->band = size_max(1, size_min(c->oh, BAND_BYTES / size_max(1, c->stride * line_bytes)));
+    if (c->end.pool) c->band = size_round_up(c->band, 2);
     c->bands = size_div_up(c->oh, c->band);
     c->filter_rows = taps_of(c) * width * sizeof(real) <= PANEL_BYTES ? c->kh : 1;
-    TRY(cpu_shared(cpu_of(c->d), panels * width * taps_of(c) * sizeof(real), &memory));
-    c->panels = p->panels = memory;
-    p->width = width;
-    TRY(pool_run(cpu_of(c->d)->threads, panels, pack_piece, p));
-    TRY(cpu_reserve(cpu_of(c->d), frame_bytes(c)));
+    if (!c->panels) {
+        TRY(cpu_shared(cpu_of(c->d), panel_numbers(c) * sizeof(real), &memory));
+        TRY(pack(c, p, memory));
+        c->panels = memory;
+    }
+    if (points_fit(c)) return points_run(c);
+    TRY(cpu_reserve(cpu_of(c->d), band_bytes(c) + frame_bytes(c)));
     TRY(pool_run(cpu_of(c->d)->threads, c->n * c->bands, conv_piece, c));
 done:
     return st;
@@ -129,51 +202,98 @@ static struct R(frame) frame_of(const tensor *x, size_t step, ptrdiff_t top, ptr
     return (struct R(frame)){reals(x), x->dim[1], x->dim[2], x->dim[3], step, top, left, width};
 }
 
-/* y = the convolution of x, and what `end` says. */
-static status forward(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, struct R(epilogue) end,
-                      const tensor *y)
+/* A convolution forward, each way: by products, and by Winograd's method where that fits. */
+struct ways {
+    struct conv products;
+    struct packing packing;
+    struct R(winograd) winograd;
+    bool rgb, fits; /* a first layer's kernel, or Winograd's method, is the one to take */
+};
+
+static struct ways ways_of(struct device *d, const tensor *x, const tensor *w, struct conv_shape s)
 {
-    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    const size_t in = w->dim[1], kh = w->dim[2], kw = w->dim[3], out = w->dim[0], n = x->dim[0];
+    const size_t oh = (x->dim[1] + 2 * s.pad - kh) / s.stride + 1, ow = (x->dim[2] + 2 * s.pad - kw) / s.stride + 1;
     const ptrdiff_t pad = (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(x, 1, pad, pad, x->dim[2] + 2 * s.pad);
-    if (R(winograd_fits)(d, w, s, y))
-        return R(winograd_conv)(&(struct R(winograd)){.d = d,
-                                                      .k = KERNELS(d),
-                                                      .from = from,
-                                                      .n = x->dim[0],
-                                                      .oh = y->dim[1],
-                                                      .ow = y->dim[2],
-                                                      .out = y->dim[3],
-                                                      .w = reals(w),
-                                                      .row = 9,
-                                                      .column = 9 * in,
-                                                      .to = reals(y),
-                                                      .end = end});
-    struct conv c = {.d = d,
+    return (struct ways){
+        .products = {.d = d,
                      .k = KERNELS(d),
                      .from = from,
-                     .n = x->dim[0],
+                     .n = n,
                      .kh = kh,
                      .kw = kw,
                      .stride = s.stride,
-                     .oh = y->dim[1],
-                     .ow = y->dim[2],
-                     .out = y->dim[3],
-                     .to = reals(y),
-                     .end = end};
-    struct packing p = {.w = reals(w), .taps = kh * kw, .in = in, .out = c.out, .row = kh * kw, .column = in * kh * kw};
-    return conv_run(&c, &p);
+                     .oh = oh,
+                     .ow = ow,
+                     .out = out},
+        .packing = {.w = reals(w), .taps = kh * kw, .in = in, .out = out, .row = kh * kw, .column = in * kh * kw},
+        .winograd = {.d = d,
+                     .k = KERNELS(d),
+                     .from = from,
+                     .n = n,
+                     .oh = oh,
+                     .ow = ow,
+                     .out = out,
+                     .w = reals(w),
+                     .row = 9,
+                     .column = 9 * in},
+        .rgb = R(rgb_fits)(d, w, s),
+        .fits = R(winograd_fits)(d, w, s, oh, ow)};
+}
+
+enum ready_form { READY_PANELS, READY_SPECTRA };
+
+static const real *ready_as(const struct conv_ready *ready, enum ready_form form)
+{
+    return ready && ready->form == (int)form ? ready->memory : NULL;
+}
+
+/* y = the convolution of x, and what `end` says. */
+static status forward(struct device *d, const struct conv_affine_args *a, struct R(epilogue) end, const tensor *y)
+{
+    struct ways c = ways_of(d, a->x, a->w, a->shape);
+    if (c.rgb)
+        return R(rgb_conv)(d, &c.products.from, c.products.n, c.products.oh, c.products.ow, a->w, &end, reals(y));
+    c.winograd.to = c.products.to = reals(y);
+    c.winograd.end = c.products.end = end;
+    c.winograd.ready = ready_as(a->ready, READY_SPECTRA);
+    c.products.panels = ready_as(a->ready, READY_PANELS);
+    return c.fits ? R(winograd_conv)(&c.winograd) : conv_run(&c.products, &c.packing);
 }
 
 status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
 {
-    return forward(d, x, w, s, (struct R(epilogue)){.add = false}, y);
+    const struct conv_affine_args a = {.x = x, .w = w, .shape = s};
+    return forward(d, &a, (struct R(epilogue)){.add = false}, y);
 }
 
-status R(prim_conv2d_affine)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
-                             const tensor *scale, const tensor *shift, double slope, tensor *y)
+status R(prim_conv2d_affine)(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
-    return forward(d, x, w, s, (struct R(epilogue)){false, reals(scale), reals(shift), (real)slope}, y);
+    struct R(epilogue) end = {.slope = (real)a->slope, .pool = a->pool};
+    if (a->scale) {
+        end.scale = reals(a->scale);
+        end.shift = reals(a->shift);
+    }
+    return forward(d, a, end, y);
+}
+
+status R(prim_conv2d_prepare)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
+                              struct conv_ready *out)
+{
+    struct ways c = ways_of(d, x, w, s);
+    struct conv_ready ready = {.made = true, .form = c.fits ? READY_SPECTRA : READY_PANELS};
+    status st = OK;
+    if (!c.rgb) { /* whose few weights are brought into order in no time */
+        const size_t numbers = c.fits ? R(winograd_weights)(&c.winograd) : panel_numbers(&c.products);
+        TRY(d->alloc(d, numbers * sizeof(real), &ready.memory));
+        TRY(c.fits ? R(winograd_prepare)(&c.winograd, ready.memory) : pack(&c.products, &c.packing, ready.memory));
+    }
+    *out = ready;
+    ready.memory = NULL;
+done:
+    if (ready.memory) d->release(d, ready.memory);
+    return st;
 }
 
 status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
@@ -183,7 +303,7 @@ status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy
     const ptrdiff_t top = (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad, left = (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(dy, s.stride, top, left, dx->dim[2] + kw - 1);
     const struct R(epilogue) end = {.add = add};
-    if (R(winograd_fits)(d, w, s, dx))
+    if (R(winograd_fits)(d, w, s, dx->dim[1], dx->dim[2]))
         return R(winograd_conv)(&(struct R(winograd)){.d = d,
                                                       .k = KERNELS(d),
                                                       .from = from,

@@ -24,7 +24,8 @@ struct plan {
     size_t width, panels;          /* panel's columns; panels of the weights */
     size_t u_step, v_step, m_step; /* of a place, in weights, patches and products */
     size_t range;                  /* panels that a piece multiplies */
-    real *u, *v;
+    const real *u;
+    real *v, *make;       /* make: weights' spectra that are to be made */
     size_t first, count;  /* the group's tiles, when spectra are shared */
     size_t block, blocks; /* tiles of a block, blocks of the group or of all tiles */
 };
@@ -74,7 +75,7 @@ static status weights_piece(void *context, size_t piece, size_t worker)
             const real *w = c->w + (first + j) * c->column + i * c->row;
             for (size_t tap = 0; tap < 9; tap++) taps[tap * width + j] = w[c->turned ? 8 - tap : tap];
         }
-        c->k->winograd_weights(width, taps, p->u + (first * c->from.c + i * width), p->u_step);
+        c->k->winograd_weights(width, taps, p->make + (first * c->from.c + i * width), p->u_step);
     }
     return OK;
 }
@@ -83,9 +84,10 @@ static real *pixels_of(const struct R(winograd) *c, size_t tile, size_t *rows, s
 {
     const size_t picture = tile / (c->down * c->across);
     const size_t y = tile / c->across % c->down * WINOGRAD_TILE, x = tile % c->across * WINOGRAD_TILE;
+    const size_t unit = c->end.pool ? 2 : 1; /* tiles begin at even pixels: a square never lies in two */
     *rows = size_min(WINOGRAD_TILE, c->oh - y);
     *columns = size_min(WINOGRAD_TILE, c->ow - x);
-    return c->to + ((picture * c->oh + y) * c->ow + x) * c->out;
+    return c->to + ((picture * (c->oh / unit) + y / unit) * (c->ow / unit) + x / unit) * c->out;
 }
 
 /* Multiplies `count` tiles from `first`, whose patches are at v, by panels from `panel` and writes their pixels. */
@@ -93,15 +95,18 @@ static void multiply_tiles(const struct plan *p, size_t panel, size_t first, siz
 {
     const struct R(winograd) *c = p->c;
     const size_t in = c->from.c, j = panel * p->width, row = p->range * p->width, columns = size_min(row, c->out - j);
-    const real *scale = c->end.scale ? c->end.scale + j : NULL, *shift = c->end.shift ? c->end.shift + j : NULL;
+    const size_t line = (c->end.pool ? c->ow / 2 : c->ow) * c->out;
+    struct winograd_end end = {.scale = c->end.scale ? c->end.scale + j : NULL,
+                               .shift = c->end.shift ? c->end.shift + j : NULL,
+                               .slope = (double)c->end.slope,
+                               .add = c->end.add,
+                               .pool = c->end.pool};
     for (size_t place = 0; place < WINOGRAD_PLACES; place++)
         c->k->gemm(count, columns, in, v + place * p->v_step, in, 1, p->u + place * p->u_step + j * in, p->width,
                    in * p->width, m + place * p->m_step, row, false);
     for (size_t t = 0; t < count; t++) {
-        size_t rows, width;
-        real *to = pixels_of(c, first + t, &rows, &width) + j;
-        c->k->winograd_output(columns, m + t * row, p->m_step, scale, shift, c->end.slope, c->end.add, to,
-                              c->ow * c->out, c->out, rows, width);
+        real *to = pixels_of(c, first + t, &end.rows, &end.columns) + j;
+        c->k->winograd_output(columns, m + t * row, p->m_step, &end, to, line, c->out);
     }
 }
 
@@ -184,29 +189,45 @@ done:
     return st;
 }
 
+/* What depends on the weights alone. */
+static struct plan plan_of(const struct R(winograd) *c)
+{
+    struct plan p = {.c = c, .width = c->k->gemm_width};
+    p.panels = size_div_up(c->out, p.width);
+    p.u_step = apart(c->from.c * p.panels * p.width);
+    return p;
+}
+
+size_t R(winograd_weights)(const struct R(winograd) *c) { return WINOGRAD_PLACES * plan_of(c).u_step; }
+
+status R(winograd_prepare)(const struct R(winograd) *c, real *spectra)
+{
+    struct plan p = plan_of(c);
+    p.make = spectra;
+    return pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p);
+}
+
 status R(winograd_conv)(struct R(winograd) *c)
 {
     status st = OK;
-    struct plan p = {.c = c, .width = c->k->gemm_width};
+    struct plan p = plan_of(c);
     void *memory;
     R(winograd_tiles)(c);
     if (c->tiles == 0) return OK;
-    p.panels = size_div_up(c->out, p.width);
     const size_t patch_bytes = WINOGRAD_PLACES * c->from.c * sizeof(real);
     const size_t tile_bytes = patch_bytes + WINOGRAD_PLACES * p.panels * p.width * sizeof(real);
     const size_t most = size_min(MOST_BLOCK, size_max(LEAST_BLOCK, BLOCK_BYTES / tile_bytes));
     const bool shared = size_div_up(c->tiles, most) < LEAST_PIECES;
     const size_t groups = size_div_up(c->tiles, size_max(LEAST_BLOCK, GROUP_BYTES / patch_bytes));
     const size_t group = shared ? size_div_up(c->tiles, groups) : c->tiles;
-    p.u_step = apart(c->from.c * p.panels * p.width);
     p.range = shared ? size_min(p.panels, GROUP_PANELS) : p.panels;
     cut_blocks(&p, group, most);
     p.v_step = apart((shared ? group : p.block) * c->from.c);
-    const size_t weights = WINOGRAD_PLACES * p.u_step;
+    const size_t weights = c->ready ? 0 : R(winograd_weights)(c);
     TRY(cpu_shared(cpu_of(c->d), (weights + (shared ? patches_count(&p) : 0)) * sizeof(real), &memory));
-    p.u = memory;
-    p.v = p.u + weights;
-    TRY(pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p));
+    p.u = c->ready ? c->ready : memory;
+    p.v = (real *)memory + weights;
+    if (!c->ready) TRY(R(winograd_prepare)(c, memory));
     TRY(shared ? run_groups(&p, group) : run_blocks(&p));
 done:
     return st;
@@ -215,13 +236,12 @@ done:
 /* Tiles must be many enough to pay for the weights' transformation, and outputs must fill them; channels must fill the
  * vectors. The number of pictures does not count: a picture's features must not depend on its neighbours, to the last
  * bit. Doubles stay with sums in plain order: they are what the others are held against. */
-bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, const tensor *to)
+bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, size_t height, size_t width)
 {
     const enum cpu_conv asked = cpu_of(d)->conv;
     if (w->dim[2] != 3 || w->dim[3] != 3 || s.stride != 1 || s.pad > 2 || asked == CPU_CONV_DIRECT) return false;
     if (asked == CPU_CONV_WINOGRAD) return true;
     if (REAL_DTYPE != DT_F32 || w->dim[0] < 16 || w->dim[1] < 16) return false;
-    const size_t h = to->dim[1], width = to->dim[2];
-    const size_t tiles = size_div_up(h, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
-    return tiles >= 4 && 2 * h * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
+    const size_t tiles = size_div_up(height, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
+    return tiles >= 4 && 2 * height * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;
 }

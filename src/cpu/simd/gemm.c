@@ -25,7 +25,7 @@ struct product { /* what all tiles of a call share */
 };
 
 /* Products so short that c, when it is not near, is what one waits for. */
-enum { SHORT = 48 };
+enum { SHORT = 192 };
 
 static inline __attribute__((always_inline)) void store_row(real *c, vec v, bool add, size_t lanes)
 {

@@ -13,7 +13,7 @@
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 6")
+#define UNROLL _Pragma("GCC unroll 8")
 #endif
 
 static const real A = (real)WINOGRAD_A, B = (real)WINOGRAD_B, A2 = (real)WINOGRAD_A2, B2 = (real)WINOGRAD_B2;
@@ -103,35 +103,48 @@ INLINE void output_four(const vec x[6], vec y[4])
     y[3] = vec_fma(vec_set(A3), odd_a, vec_fma(vec_set(B3), odd_b, x[5]));
 }
 
-INLINE vec leaky(vec z, vec scale, vec shift, vec slope)
+INLINE vec scaled(vec z, const real *scale, const real *shift, size_t c, size_t lanes)
 {
-    z = vec_fma(z, scale, shift);
-    return vec_if_le(z, vec_zero(), vec_mul(z, slope), z);
+    return vec_fma(z, vec_load_some(scale + c, lanes), vec_load_some(shift + c, lanes));
 }
 
-struct finish { /* of all channels of a call */
-    const real *scale, *shift;
-    real slope;
-    bool add;
-    size_t row, pixel, rows, columns;
-};
+INLINE vec bent(vec z, real slope) { return vec_if_le(z, vec_zero(), vec_mul(z, vec_set(slope)), z); }
 
-INLINE void output_row(const struct finish *f, const vec half[6], size_t c, real *y, size_t lanes)
+/* A row of a tile, without pooling. */
+INLINE void output_row(const struct winograd_end *end, const vec half[6], size_t c, real *y, size_t pixel, size_t lanes)
 {
     vec z[4];
     output_four(half, z);
     UNROLL for (size_t j = 0; j < 4; j++)
     {
-        if (j >= f->columns) continue; /* not an end of the loop, which then would not unroll */
-        real *at = y + j * f->pixel;
-        if (f->scale)
-            z[j] = leaky(z[j], vec_load_some(f->scale + c, lanes), vec_load_some(f->shift + c, lanes),
-                         vec_set(f->slope));
-        vec_store_some(at, f->add ? vec_add(vec_load_some(at, lanes), z[j]) : z[j], lanes);
+        if (j >= end->columns) continue; /* not an end of the loop, which then would not unroll */
+        real *at = y + j * pixel;
+        if (end->scale) z[j] = bent(scaled(z[j], end->scale, end->shift, c, lanes), (real)end->slope);
+        vec_store_some(at, end->add ? vec_add(vec_load_some(at, lanes), z[j]) : z[j], lanes);
     }
 }
 
-INLINE void output_tile(const struct finish *f, const real *m, size_t step, size_t c, real *y, size_t lanes)
+/* Two rows of a tile to one of their largest. */
+INLINE void output_pooled(const struct winograd_end *end, const vec upper[6], const vec lower[6], size_t c, real *y,
+                          size_t pixel, size_t lanes)
+{
+    vec z[2][4];
+    output_four(upper, z[0]);
+    output_four(lower, z[1]);
+    UNROLL for (size_t k = 0; k < 8; k++) if (end->scale)
+        z[k / 4][k % 4] = scaled(z[k / 4][k % 4], end->scale, end->shift, c, lanes);
+    UNROLL for (size_t j = 0; j < 2; j++)
+    {
+        if (2 * j + 2 > end->columns) continue;
+        vec top = vec_max_nan(vec_max_nan(z[0][2 * j], z[0][2 * j + 1]), vec_max_nan(z[1][2 * j], z[1][2 * j + 1]));
+        if (end->scale) top = bent(top, (real)end->slope);
+        vec_store_some(y + j * pixel, top, lanes);
+    }
+}
+
+/* `pool` is a constant at every call. */
+INLINE void output_tile(const struct winograd_end *end, const bool pool, const real *m, size_t step, size_t c, real *y,
+                        size_t row, size_t pixel, size_t lanes)
 {
     vec column[6], four[4], half[4][6];
     UNROLL for (size_t j = 0; j < 6; j++)
@@ -140,21 +153,41 @@ INLINE void output_tile(const struct finish *f, const real *m, size_t step, size
         output_four(column, four);
         UNROLL for (size_t i = 0; i < 4; i++) half[i][j] = four[i];
     }
-    UNROLL for (size_t i = 0; i < 4; i++) if (i < f->rows) output_row(f, half[i], c, y + i * f->row + c, lanes);
+    if (pool) {
+        UNROLL for (size_t i = 0; i < 2; i++) if (2 * i + 2 <= end->rows)
+            output_pooled(end, half[2 * i], half[2 * i + 1], c, y + i * row + c, pixel, lanes);
+        return;
+    }
+    UNROLL for (size_t i = 0; i < 4; i++) if (i < end->rows) output_row(end, half[i], c, y + i * row + c, pixel, lanes);
 }
 
-WHOLE output_whole(const struct finish *f, const real *m, size_t step, size_t c, real *y)
+WHOLE output_whole(const struct winograd_end *end, const real *m, size_t step, size_t c, real *y, size_t row,
+                   size_t pixel)
 {
-    output_tile(f, m, step, c, y, V);
+    output_tile(end, false, m, step, c, y, row, pixel, V);
 }
 
-void K(winograd_output)(size_t channels, const real *m, size_t m_step, const real *scale, const real *shift, real slope,
-                        bool add, real *y, size_t y_row, size_t y_pixel, size_t rows, size_t columns)
+WHOLE pooled_whole(const struct winograd_end *end, const real *m, size_t step, size_t c, real *y, size_t row,
+                   size_t pixel)
 {
-    const struct finish f = {scale, shift, slope, add, y_row, y_pixel, rows, columns};
+    output_tile(end, true, m, step, c, y, row, pixel, V);
+}
+
+static void output_part(const struct winograd_end *end, const real *m, size_t step, size_t c, real *y, size_t row,
+                        size_t pixel, size_t lanes)
+{
+    if (end->pool) output_tile(end, true, m, step, c, y, row, pixel, lanes);
+    else output_tile(end, false, m, step, c, y, row, pixel, lanes);
+}
+
+void K(winograd_output)(size_t channels, const real *m, size_t m_step, const struct winograd_end *end, real *y,
+                        size_t y_row, size_t y_pixel)
+{
     size_t c = 0;
-    for (; c + V <= channels; c += V) output_whole(&f, m, m_step, c, y);
-    if (c < channels) output_tile(&f, m, m_step, c, y, channels - c);
+    for (; c + V <= channels; c += V)
+        if (end->pool) pooled_whole(end, m, m_step, c, y, y_row, y_pixel);
+        else output_whole(end, m, m_step, c, y, y_row, y_pixel);
+    if (c < channels) output_part(end, m, m_step, c, y, y_row, y_pixel, channels - c);
 }
 
 /* the points p and -p of four numbers */
@@ -266,7 +299,6 @@ void K(scale_shift_leaky)(size_t rows, size_t channels, const real *scale, const
     for (size_t i = 0; i < rows; i++, y += channels)
         for (size_t c = 0; c < channels; c += V) {
             const size_t lanes = size_min(V, channels - c);
-            const vec k = vec_load_some(scale + c, lanes), b = vec_load_some(shift + c, lanes);
-            vec_store_some(y + c, leaky(vec_load_some(y + c, lanes), k, b, vec_set(slope)), lanes);
+            vec_store_some(y + c, bent(scaled(vec_load_some(y + c, lanes), scale, shift, c, lanes), slope), lanes);
         }
 }
