@@ -4,14 +4,9 @@
  * Filters [out, in, kh, kw] are brought into its order [out, kh, kw, in] and type at every call: they change with every
  * step, and there are few of them. Its tensor cores want channels in groups of eight, so a thinner map is widened first. */
 #include "cuda/dnn.cuh"
+#include "cuda/filters.cuh"
 #include "cuda/half.cuh"
 #include "cuda/mixed.cuh"
-
-template <typename T> static __device__ inline T narrowed(float x);
-template <> __device__ inline float narrowed<float>(float x) { return x; }
-template <> __device__ inline bf16 narrowed<bf16>(float x) { return __float2bfloat16(x); }
-static __device__ inline float widened(float x) { return x; }
-static __device__ inline float widened(bf16 x) { return __bfloat162float(x); }
 
 static struct dnn_shape shape_of(const tensor *x, const tensor *w, const tensor *y, struct conv_shape s,
                                  enum dnn_kind kind)
@@ -41,17 +36,11 @@ static status room_take(struct gpu *g, const struct dnn_shape *c, size_t maps, s
     return OK;
 }
 
-/* One thread a filter and channel: it reads its taps in a row, and neighbours write neighbours. */
 template <typename T> static status order_filters(struct gpu *g, const struct dnn_shape c, const tensor *w, T *to)
 {
-    const unsigned in = (unsigned)w->dim[1], wide = (unsigned)c.in, taps = (unsigned)(c.kh * c.kw);
-    const float *from = reals<float>(w);
-    return each(g, (size_t)c.out * wide, [=] __device__(size_t i) {
-        const unsigned filter = (unsigned)i / wide, channel = (unsigned)i - filter * wide;
-        const float *own = from + ((size_t)filter * in + channel) * taps;
-        for (unsigned tap = 0; tap < taps; tap++)
-            to[((size_t)filter * taps + tap) * wide + channel] = narrowed<T>(channel < in ? own[tap] : 0);
-    });
+    struct filters f;
+    PASS(filters_of(g, w->dim[0], w->dim[1], (size_t)c.in, (size_t)(c.kh * c.kw), &f));
+    return filters_order(g, &f, reals<float>(w), NULL, to);
 }
 
 /* x with zeros for the channels that it lacks; x itself when it lacks none. */
@@ -189,19 +178,14 @@ template <typename T>
 static status grad_w(struct gpu *g, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)
 {
     const struct dnn_shape c = shape_of(x, dw, dy, s, DNN_FILTER);
-    const size_t in = dw->dim[1], wide = (size_t)c.in, taps = (size_t)(c.kh * c.kw);
-    float *to = reals<float>(dw);
+    struct filters f;
     struct room room;
     T *from;
+    PASS(filters_of(g, dw->dim[0], dw->dim[1], (size_t)c.in, (size_t)(c.kh * c.kw), &f));
     PASS(room_take(g, &c, widened_count(&c, x), &room));
     PASS(widen(g, c, x, room.maps, &from));
     PASS(dnn_run(g, &c, from, room.filters, dy->data));
-    const T *sums = (const T *)room.filters;
-    return each(g, (size_t)c.out * in, [=] __device__(size_t i) {
-        const unsigned filter = (unsigned)i / (unsigned)in, channel = (unsigned)i - filter * (unsigned)in;
-        for (size_t tap = 0; tap < taps; tap++)
-            to[i * taps + tap] += widened(sums[(filter * taps + tap) * wide + channel]);
-    });
+    return filters_add(g, &f, (const T *)room.filters, reals<float>(dw));
 }
 
 status conv_half_grad_w(struct gpu *g, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)
