@@ -97,7 +97,18 @@ static __device__ inline void by_rows(unsigned from, unsigned step, unsigned row
 }
 
 /* Sums over rows: f(vector, from, step, sums) adds to sums[K][V]; then finish(j, totals[K]) for each channel. */
-enum { SUM_BLOCKS = 132 * 4, FINISH_COLUMNS = 8, FINISH_SLOTS = 64 };
+enum { SUM_BLOCKS = 132 * 4, SUM_FEWEST = 132, SUM_ROWS = 8, FINISH_COLUMNS = 8, FINISH_SLOTS = 64, FINISH_LOADS = 9 };
+
+/* Each block leaves a part that is read again: a small map has no more of them than give each thread SUM_ROWS rows, or
+ * each multiprocessor a block. */
+static inline struct spread sums_spread(size_t rows, size_t c, int v)
+{
+    const struct spread most = spread_of(rows, c, v, SUM_BLOCKS);
+    const size_t enough = size_max(size_div_up(rows, (size_t)most.slots * SUM_ROWS), SUM_FEWEST / most.across);
+    struct spread s = most;
+    s.blocks = (unsigned)size_min(most.blocks, size_max(1, enough));
+    return s;
+}
 
 template <int K, int V, typename F>
 __global__ void __launch_bounds__(SPREAD_THREADS, 2) sums_kernel(struct spread s, unsigned c, float *out, F f)
@@ -122,33 +133,53 @@ __global__ void __launch_bounds__(SPREAD_THREADS, 2) sums_kernel(struct spread s
     }
 }
 
+/* The sum of the four threads of a warp that have the same column, in all of them. */
+static __device__ inline double column_sum(double x)
+{
+    x += __shfl_xor_sync(~0u, x, FINISH_COLUMNS);
+    return x + __shfl_xor_sync(~0u, x, 2 * FINISH_COLUMNS);
+}
+
+/* Bound by waiting, not by memory: all parts are asked for at once, and the block meets only once. */
 template <int K, typename F>
 __global__ void __launch_bounds__(FINISH_COLUMNS *FINISH_SLOTS)
     finish_kernel(const float *parts, unsigned count, unsigned c, F finish)
 {
-    __shared__ double shared[K][FINISH_SLOTS][FINISH_COLUMNS];
-    const unsigned lane = threadIdx.x % FINISH_COLUMNS, slot = threadIdx.x / FINISH_COLUMNS;
+    enum { WARPS = FINISH_COLUMNS * FINISH_SLOTS / 32, EACH = WARPS / 4 };
+    __shared__ double shared[K][WARPS][FINISH_COLUMNS];
+    const unsigned lane = threadIdx.x % FINISH_COLUMNS, slot = threadIdx.x / FINISH_COLUMNS, warp = threadIdx.x / 32;
     const unsigned j = blockIdx.x * FINISH_COLUMNS + lane;
     double sums[K] = {};
-    if (j < c)
-#pragma unroll 4
-        for (unsigned p = slot; p < count; p += FINISH_SLOTS)
-            for (int k = 0; k < K; k++) sums[k] += (double)parts[((size_t)p * K + k) * c + j];
-    for (int k = 0; k < K; k++) shared[k][slot][lane] = sums[k];
-    for (unsigned half = FINISH_SLOTS / 2; half; half /= 2) {
-        __syncthreads();
-        if (slot < half)
-            for (int k = 0; k < K; k++) shared[k][slot][lane] += shared[k][slot + half][lane];
+    for (unsigned first = slot; first < count && j < c; first += FINISH_LOADS * FINISH_SLOTS) {
+        float part[FINISH_LOADS][K];
+#pragma unroll
+        for (unsigned u = 0; u < FINISH_LOADS; u++)
+            for (unsigned k = 0; k < K; k++) {
+                const unsigned p = first + u * FINISH_SLOTS;
+                part[u][k] = p < count ? parts[((size_t)p * K + k) * c + j] : 0;
+            }
+#pragma unroll
+        for (unsigned u = 0; u < FINISH_LOADS; u++)
+            for (unsigned k = 0; k < K; k++) sums[k] += (double)part[u][k];
     }
-    if (slot || j >= c) return;
-    for (int k = 0; k < K; k++) sums[k] = shared[k][0][lane];
-    finish(j, sums);
+    for (int k = 0; k < K; k++) {
+        const double total = column_sum(sums[k]);
+        if (slot % 4 == 0) shared[k][warp][lane] = total;
+    }
+    __syncthreads();
+    if (warp) return;
+    for (int k = 0; k < K; k++) {
+        sums[k] = 0;
+        for (unsigned e = 0; e < EACH; e++) sums[k] += shared[k][slot * EACH + e][lane];
+        sums[k] = column_sum(sums[k]);
+    }
+    if (slot == 0 && j < c) finish(j, sums);
 }
 
 /* Floats of memory that sums_run needs. */
 static inline size_t sums_memory(int k, size_t rows, size_t c, int v)
 {
-    return (size_t)spread_of(rows, c, v, SUM_BLOCKS).blocks * (size_t)k * c;
+    return (size_t)sums_spread(rows, c, v).blocks * (size_t)k * c;
 }
 template <int K, typename Finish>
 static status finish_run(struct gpu *g, const float *parts, size_t count, size_t c, Finish finish)
@@ -162,7 +193,7 @@ static status sums_run(struct gpu *g, size_t rows, size_t c, float *memory, F f,
 {
     if (c == 0) return OK;
     PASS(rows_fit(g, rows));
-    const struct spread s = spread_of(rows, c, V, SUM_BLOCKS);
+    const struct spread s = sums_spread(rows, c, V);
     sums_kernel<K, V><<<dim3(s.blocks, s.across), SPREAD_THREADS, 0, g->stream>>>(s, (unsigned)c, memory, f);
     PASS(LAUNCHED(g, "a sum over rows of maps"));
     return finish_run<K>(g, memory, s.blocks, c, finish);
