@@ -63,11 +63,9 @@ static __device__ inline uint32_t number(const struct layer &l, const struct pla
     return inside ? (uint32_t)__ldg((const unsigned short *)(const void *)l.x + (p.at + t.offset)) : 0;
 }
 
-/* weights [out, 3, k, k] f32, times scale [out] or NULL; B fragments of 64 filters, whose order lets a lane hold 16
- * neighbouring channels. */
+/* weights [out, 3, k, k] f32; B fragments of 64 filters, whose order lets a lane hold 16 neighbouring channels. */
 template <int STEPS>
-static __device__ inline void load_filters(const struct layer &l, const float *weights, const float *scale, unsigned first,
-                                           uint32_t b[STEPS][8][2])
+static __device__ inline void load_filters(const struct layer &l, const float *weights, unsigned first, uint32_t b[STEPS][8][2])
 {
     const unsigned lane = threadIdx.x % WARP, group = lane / 4, quarter = lane % 4, taps = l.k * l.k;
 #pragma unroll
@@ -77,32 +75,23 @@ static __device__ inline void load_filters(const struct layer &l, const float *w
 #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const unsigned filter = first + (group / 2) * 16 + (unsigned)j * 2 + group % 2;
-                const float by = scale ? scale[filter] : 1;
                 uint32_t pair = 0;
                 for (unsigned e = 0; e < 2; e++) {
                     const unsigned index = (unsigned)s * 16 + (unsigned)r * 8 + quarter * 2 + e;
                     const float v = index < 3 * taps ? weights[(filter * 3 + index % 3) * taps + index / 3] : 0;
-                    pair |= (uint32_t)__bfloat16_as_ushort(__float2bfloat16(by * v)) << (16 * e);
+                    pair |= (uint32_t)__bfloat16_as_ushort(__float2bfloat16(v)) << (16 * e);
                 }
                 b[s][j][r] = pair;
             }
 }
 
-/* BENT: y = leaky(sums + shift); the shifts wait in shared memory, for registers are full. */
-template <int STEPS, bool BENT>
-__global__ void __launch_bounds__(FIRST_THREADS)
-    first_kernel(struct layer l, const float *weights, const struct ending end, bf16 *y)
+template <int STEPS>
+__global__ void __launch_bounds__(FIRST_THREADS) first_kernel(struct layer l, const float *weights, bf16 *y)
 {
     const unsigned lane = threadIdx.x % WARP, group = lane / 4, quarter = lane % 4, first = blockIdx.y * FILTERS;
     uint32_t b[STEPS][8][2];
     struct tap taps[STEPS][4];
-    __shared__ float shift[BENT ? FILTERS : 1];
-    const float low = BENT ? (float)end.slope : 1;
-    load_filters<STEPS>(l, weights, BENT ? end.scale : NULL, first, b);
-    if (BENT) {
-        if (threadIdx.x < FILTERS) shift[threadIdx.x] = end.shift[first + threadIdx.x];
-        __syncthreads();
-    }
+    load_filters<STEPS>(l, weights, first, b);
 #pragma unroll
     for (int s = 0; s < STEPS; s++)
 #pragma unroll
@@ -127,32 +116,19 @@ __global__ void __launch_bounds__(FIRST_THREADS)
             float out[16];
 #pragma unroll
             for (int j = 0; j < 8; j++) out[2 * j] = c[j][2 * r], out[2 * j + 1] = c[j][2 * r + 1];
-#pragma unroll
-            for (unsigned i = 0; i < 16; i++) {
-                if (!BENT) continue;
-                out[i] += shift[quarter * 16 + i];
-                out[i] = out[i] > 0 ? out[i] : low * out[i];
-            }
             store<8>(y, (size_t)pixel[r] * l.out + first + quarter * 16, out);
             store<8>(y, (size_t)pixel[r] * l.out + first + quarter * 16 + 8, out + 8);
         }
     }
 }
 
-template <int STEPS>
-static void first_launch(struct gpu *g, const struct layer &l, const float *weights, const struct ending *end, bf16 *y)
-{
-    const dim3 grid((unsigned)size_min(size_div_up(l.pixels, 16 * FIRST_WARPS), FIRST_BLOCKS * 2), l.out / FILTERS);
-    if (end) first_kernel<STEPS, true><<<grid, FIRST_THREADS, 0, g->stream>>>(l, weights, *end, y);
-    else first_kernel<STEPS, false><<<grid, FIRST_THREADS, 0, g->stream>>>(l, weights, {}, y);
-}
-
-status first_conv(struct gpu *g, const tensor *x, const tensor *w, const struct ending *end, tensor *y)
+status first_conv(struct gpu *g, const tensor *x, const tensor *w, tensor *y)
 {
     const struct layer l = layer_of(x, w->dim[2], w->dim[0]);
     if (l.pixels == 0) return OK;
-    if (l.k == 3) first_launch<2>(g, l, reals<float>(w), end, (bf16 *)y->data);
-    else first_launch<1>(g, l, reals<float>(w), end, (bf16 *)y->data);
+    const dim3 grid((unsigned)size_min(size_div_up(l.pixels, 16 * FIRST_WARPS), FIRST_BLOCKS * 2), l.out / FILTERS);
+    if (l.k == 3) first_kernel<2><<<grid, FIRST_THREADS, 0, g->stream>>>(l, reals<float>(w), (bf16 *)y->data);
+    else first_kernel<1><<<grid, FIRST_THREADS, 0, g->stream>>>(l, reals<float>(w), (bf16 *)y->data);
     return LAUNCHED(g, "the first convolution");
 }
 

@@ -36,13 +36,11 @@ static status room_take(struct gpu *g, const struct dnn_shape *c, size_t maps, s
     return OK;
 }
 
-/* scale [out] or NULL */
-template <typename T>
-static status order_filters(struct gpu *g, const struct dnn_shape c, const tensor *w, const float *scale, T *to)
+template <typename T> static status order_filters(struct gpu *g, const struct dnn_shape c, const tensor *w, T *to)
 {
     struct filters f;
     PASS(filters_of(g, w->dim[0], w->dim[1], (size_t)c.in, (size_t)(c.kh * c.kw), &f));
-    return filters_order(g, &f, reals<float>(w), scale, to);
+    return filters_order(g, &f, reals<float>(w), NULL, to);
 }
 
 /* x with zeros for the channels that it lacks; x itself when it lacks none. */
@@ -70,7 +68,7 @@ static status forward(struct gpu *g, const tensor *x, const tensor *w, struct co
     struct room room;
     T *from;
     PASS(room_take(g, &c, widened_count(&c, x), &room));
-    PASS(order_filters(g, c, w, NULL, (T *)room.filters));
+    PASS(order_filters(g, c, w, (T *)room.filters));
     PASS(widen(g, c, x, room.maps, &from));
     return dnn_run(g, &c, from, room.filters, y->data);
 }
@@ -78,29 +76,29 @@ static status forward(struct gpu *g, const tensor *x, const tensor *w, struct co
 status conv_half(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
 {
     if (count_of(y) == 0) return OK;
-    if (is_half(x) && first_serves(x, w, s)) return first_conv(g, x, w, NULL, y);
+    if (is_half(x) && first_serves(x, w, s)) return first_conv(g, x, w, y);
     return is_half(x) ? forward<bf16>(g, x, w, s, y) : forward<float>(g, x, w, s, y);
 }
 
-static status bend(struct gpu *g, const float *shift, float low, tensor *y)
+static status bend(struct gpu *g, const float *scale, const float *shift, float low, tensor *y)
 {
     const size_t c = y->dim[3];
     float *py = reals<float>(y);
     return each(g, count_of(y), [=] __device__(size_t i) {
-        const float z = py[i] + shift[i % c];
+        const float z = py[i] * scale[i % c] + shift[i % c];
         py[i] = z > 0 ? z : low * z;
     });
 }
 
-template <int V> static status bend_half(struct gpu *g, const float *shift, float low, tensor *y)
+template <int V> static status bend_half(struct gpu *g, const float *scale, const float *shift, float low, tensor *y)
 {
     const size_t c = y->dim[3], rows = span_of(y, 0, 3);
     bf16 *py = (bf16 *)y->data;
     return spread_run(g, rows, c, V, [=] __device__(unsigned vector, unsigned from, unsigned step) {
         enum { U = 4 };
         packed<V> in[U];
-        float b[V];
-        for (int k = 0; k < V; k++) b[k] = shift[vector * V + k];
+        float s[V], b[V];
+        for (int k = 0; k < V; k++) s[k] = scale[vector * V + k], b[k] = shift[vector * V + k];
         by_rows<U>(
             from, step, (unsigned)rows, [&](unsigned i, int u) { in[u].load(py, (size_t)i * c + vector * V); },
             [&](unsigned i, int u) {
@@ -108,7 +106,7 @@ template <int V> static status bend_half(struct gpu *g, const float *shift, floa
                 in[u].unpack(z);
 #pragma unroll
                 for (int k = 0; k < V; k++) {
-                    z[k] += b[k];
+                    z[k] = z[k] * s[k] + b[k];
                     z[k] = z[k] > 0 ? z[k] : low * z[k];
                 }
                 store<V>(py, (size_t)i * c + vector * V, z);
@@ -116,38 +114,13 @@ template <int V> static status bend_half(struct gpu *g, const float *shift, floa
     });
 }
 
-/* The scale goes into the filters. Of bf16 maps cuDNN adds the shift and bends in the same pass, where it can; else that is
- * a pass of its own. */
-template <typename T>
-static status forward_affine(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s,
-                             const struct ending *end, tensor *y)
-{
-    const struct dnn_shape c = shape_of(x, w, y, s, DNN_FORWARD);
-    struct dnn_shape bent = c;
-    struct room room;
-    T *from;
-    bool done = false;
-    bent.bent = 1;
-    bent.slope = end->slope;
-    PASS(room_take(g, &c, widened_count(&c, x), &room));
-    PASS(order_filters(g, c, w, end->scale, (T *)room.filters));
-    PASS(widen(g, c, x, room.maps, &from));
-    if (c.half && (uintptr_t)end->shift % 16 == 0)
-        PASS(dnn_run_bent(g, &bent, from, room.filters, (void *)end->shift, y->data, &done));
-    if (done) return OK;
-    PASS(dnn_run(g, &c, from, room.filters, y->data));
-    const float low = (float)end->slope;
-    if (!c.half) return bend(g, end->shift, low, y);
-    return y->dim[3] % 8 ? bend_half<1>(g, end->shift, low, y) : bend_half<8>(g, end->shift, low, y);
-}
-
 status conv_half_affine(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, const tensor *scale,
                         const tensor *shift, double slope, tensor *y)
 {
-    const struct ending end = {reals<float>(scale), reals<float>(shift), slope};
-    if (count_of(y) == 0) return OK;
-    if (is_half(x) && first_serves(x, w, s)) return first_conv(g, x, w, &end, y);
-    return is_half(x) ? forward_affine<bf16>(g, x, w, s, &end, y) : forward_affine<float>(g, x, w, s, &end, y);
+    PASS(conv_half(g, x, w, s, y));
+    const float *by = reals<float>(scale), *and_add = reals<float>(shift), low = (float)slope;
+    if (!is_half(y)) return bend(g, by, and_add, low, y);
+    return y->dim[3] % 8 ? bend_half<1>(g, by, and_add, low, y) : bend_half<8>(g, by, and_add, low, y);
 }
 
 /* dx += from; channels are in groups of eight. */
@@ -184,7 +157,7 @@ static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct co
     struct room room;
     T *to = (T *)dx->data;
     PASS(room_take(g, &c, aside ? span_of(dx, 0, 3) * wide : 0, &room));
-    PASS(order_filters(g, c, w, NULL, (T *)room.filters));
+    PASS(order_filters(g, c, w, (T *)room.filters));
     PASS(dnn_run(g, &c, aside ? room.maps : dx->data, room.filters, dy->data));
     if (!aside) return OK;
     const T *from = (const T *)room.maps;

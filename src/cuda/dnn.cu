@@ -13,27 +13,20 @@ status dnn_run(struct gpu *g, const struct dnn_shape *s, void *x, void *w, void 
     (void)s, (void)x, (void)w, (void)y;
     return dnn_open(g, NULL);
 }
-status dnn_run_bent(struct gpu *g, const struct dnn_shape *s, void *x, void *w, void *bias, void *y, bool *done)
-{
-    (void)g, (void)s, (void)x, (void)w, (void)bias, (void)y;
-    *done = false;
-    return OK;
-}
 #else
 #include <cstdlib>
 #include <cstring>
 #include <cudnn.h>
 
-enum { MOST_PLANS = 1024, PROPOSALS = 16, TRIED = 10, TRIED_BENT = 3, TRIAL_RUNS = 3, TENSORS = 4 };
+enum { MOST_PLANS = 1024, PROPOSALS = 16, TRIED = 10, TRIAL_RUNS = 3, TENSORS = 3 };
 static const size_t MOST_WORKSPACE = (size_t)1 << 30;
-static const int64_t IDS[TENSORS] = {1, 2, 3, 4}; /* x, w, y, and bias where there is one */
-static const int64_t SUMS = 5, UNITS = 6;         /* between the parts of a graph: never in memory */
+static const int64_t IDS[TENSORS] = {1, 2, 3}; /* x, w, y */
 
 bool dnn_built(void) { return true; }
 
 struct plan {
     struct dnn_shape shape;
-    cudnnBackendDescriptor_t plan; /* NULL: a bent shape that cuDNN does not serve */
+    cudnnBackendDescriptor_t plan;
     size_t workspace;
 };
 
@@ -72,8 +65,7 @@ status dnn_open(struct gpu *g, struct dnn **out)
 void dnn_close(struct dnn *d)
 {
     if (!d) return;
-    for (size_t i = 0; i < d->count; i++)
-        if (d->plans[i].plan) (void)cudnnBackendDestroyDescriptor(d->plans[i].plan);
+    for (size_t i = 0; i < d->count; i++) (void)cudnnBackendDestroyDescriptor(d->plans[i].plan);
     if (d->begin) (void)cudaEventDestroy(d->begin);
     if (d->end) (void)cudaEventDestroy(d->end);
     if (d->handle) (void)cudnnDestroy(d->handle);
@@ -116,14 +108,12 @@ static cudnnBackendDescriptor_t tensor_of(struct made *m, int64_t id, cudnnDataT
                                           int64_t b0, int64_t b1)
 {
     const int64_t dim[4] = {a, c, b0, b1}, stride[4] = {b0 * b1 * c, 1, b1 * c, c}, alignment = 16;
-    const bool between = id >= SUMS;
     cudnnBackendDescriptor_t t = make(m, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     set(m, t, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
     set(m, t, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dim);
     set(m, t, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, stride);
     set(m, t, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
     set(m, t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
-    if (between) set(m, t, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &between);
     finish(m, t);
     return t;
 }
@@ -164,59 +154,21 @@ static const struct {
       CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA}},
 };
 
-static cudnnBackendDescriptor_t convolve(struct made *m, const struct dnn_shape *s, cudnnBackendDescriptor_t y)
+static cudnnBackendDescriptor_t graph_of(struct made *m, cudnnHandle_t handle, const struct dnn_shape *s)
 {
     const cudnnDataType_t type = s->half ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
     const float one = 1, zero = 0;
     cudnnBackendDescriptor_t x = tensor_of(m, IDS[0], type, s->n, s->in, s->h, s->w);
     cudnnBackendDescriptor_t w = tensor_of(m, IDS[1], type, s->out, s->in, s->kh, s->kw);
+    cudnnBackendDescriptor_t y = tensor_of(m, IDS[2], type, s->n, s->out, s->oh, s->ow);
     cudnnBackendDescriptor_t convolution = convolution_of(m, s), op = make(m, KINDS[s->kind].type);
     const cudnnBackendDescriptor_t parts[4] = {convolution, x, w, y};
     for (int i = 0; i < 4; i++) set(m, op, KINDS[s->kind].of[i], CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &parts[i]);
     set(m, op, KINDS[s->kind].of[4], CUDNN_TYPE_FLOAT, 1, &one);
     set(m, op, KINDS[s->kind].of[5], CUDNN_TYPE_FLOAT, 1, &zero);
     finish(m, op);
-    return op;
-}
-
-/* y = x + b, or without b: y = leaky(x). */
-static cudnnBackendDescriptor_t pointwise(struct made *m, double slope, cudnnBackendDescriptor_t x,
-                                          cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y)
-{
-    const cudnnPointwiseMode_t mode = b ? CUDNN_POINTWISE_ADD : CUDNN_POINTWISE_RELU_FWD;
-    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    cudnnBackendDescriptor_t how = make(m, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    set(m, how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    set(m, how, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    if (!b) set(m, how, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, CUDNN_TYPE_DOUBLE, 1, &slope);
-    finish(m, how);
-    cudnnBackendDescriptor_t op = make(m, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    set(m, op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &how);
-    set(m, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &x);
-    if (b) set(m, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &b);
-    set(m, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &y);
-    finish(m, op);
-    return op;
-}
-
-static cudnnBackendDescriptor_t graph_of(struct made *m, cudnnHandle_t handle, const struct dnn_shape *s)
-{
-    const cudnnDataType_t type = s->half ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
-    cudnnBackendDescriptor_t y = tensor_of(m, IDS[2], type, s->n, s->out, s->oh, s->ow), ops[3];
-    int64_t count = 0;
-    if (s->bent) {
-        const bool bends = s->slope < 1 || s->slope > 1;
-        cudnnBackendDescriptor_t sums = tensor_of(m, SUMS, CUDNN_DATA_FLOAT, s->n, s->out, s->oh, s->ow);
-        cudnnBackendDescriptor_t bias = tensor_of(m, IDS[3], CUDNN_DATA_FLOAT, 1, s->out, 1, 1), units = y;
-        if (bends) units = tensor_of(m, UNITS, CUDNN_DATA_FLOAT, s->n, s->out, s->oh, s->ow);
-        ops[count++] = convolve(m, s, sums);
-        ops[count++] = pointwise(m, 1, sums, bias, units);
-        if (bends) ops[count++] = pointwise(m, s->slope, units, NULL, y);
-    } else {
-        ops[count++] = convolve(m, s, y);
-    }
     cudnnBackendDescriptor_t graph = make(m, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    set(m, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, ops);
+    set(m, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &op);
     set(m, graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
     finish(m, graph);
     return graph;
@@ -293,10 +245,9 @@ static status reserve(struct gpu *g, struct dnn *d, size_t bytes)
 static cudnnStatus_t execute(struct dnn *d, cudnnBackendDescriptor_t plan, void *const data[TENSORS])
 {
     struct made m = {};
-    const int64_t count = data[TENSORS - 1] ? TENSORS : TENSORS - 1;
     cudnnBackendDescriptor_t pack = make(&m, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    set(&m, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, IDS);
-    set(&m, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data);
+    set(&m, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, TENSORS, IDS);
+    set(&m, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, TENSORS, data);
     set(&m, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &d->workspace);
     finish(&m, pack);
     if (m.error == CUDNN_STATUS_SUCCESS) m.error = cudnnBackendExecute(d->handle, plan, pack);
@@ -320,17 +271,14 @@ static float time_plan(struct gpu *g, struct dnn *d, cudnnBackendDescriptor_t pl
     return ms / TRIAL_RUNS;
 }
 
-/* Tries proposals until TRIED of them ran, and leaves the fastest in *out. Those for a bent shape are compiled on the spot,
- * which takes long: only a few are looked at. */
+/* Tries proposals until TRIED of them ran, and leaves the fastest in *out. */
 static status choose(struct gpu *g, struct dnn *d, cudnnBackendDescriptor_t *configs, int count,
                      void *const data[TENSORS], struct plan *out)
 {
     float best = 1e30f;
-    int looks = out->shape.bent ? TRIED_BENT : PROPOSALS;
     for (int i = 0, tried = 0; i < count && tried < (g->device->deterministic ? 1 : TRIED); i++) {
         size_t workspace = 0;
         if (g->device->deterministic && varies(configs[i])) continue;
-        if (looks-- == 0) break;
         cudnnBackendDescriptor_t p = plan_of(d->handle, configs[i], &workspace);
         if (!p) continue;
         PASS(reserve(g, d, workspace));
@@ -354,7 +302,7 @@ static status prepare(struct gpu *g, struct dnn *d, const struct dnn_shape *s, v
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
     struct plan p = {*s, NULL, 0};
     if (d->count == MOST_PLANS) return g->fail(ST_UNSUPPORTED, "more than %d shapes of convolutions", (int)MOST_PLANS);
-    for (int i = 0; i < (s->bent ? 1 : 2) && !p.plan; i++) {
+    for (int i = 0; i < 2 && !p.plan; i++) {
         struct made m = {};
         cudnnBackendDescriptor_t configs[PROPOSALS];
         cudnnBackendDescriptor_t graph = graph_of(&m, d->handle, s);
@@ -363,7 +311,7 @@ static status prepare(struct gpu *g, struct dnn *d, const struct dnn_shape *s, v
         destroy(&m);
         if (st != OK) return st;
     }
-    if (!p.plan && !s->bent)
+    if (!p.plan)
         return g->fail(ST_UNSUPPORTED, "cuDNN has no convolution %lld -> %lld of %lldx%lld over %lldx%lld in %s; use f32",
                        (long long)s->in, (long long)s->out, (long long)s->kh, (long long)s->kw, (long long)s->h,
                        (long long)s->w, s->half ? "bf16" : "tf32");
@@ -372,37 +320,16 @@ static status prepare(struct gpu *g, struct dnn *d, const struct dnn_shape *s, v
     return OK;
 }
 
-/* The plan of a shape: from the first call on, always the same. */
-static status plan_for(struct gpu *g, const struct dnn_shape *s, void *const data[TENSORS], struct plan **out)
-{
-    if (!g->dnn) PASS(dnn_open(g, &g->dnn));
-    struct dnn *d = g->dnn;
-    for (size_t i = 0; i < d->count; i++)
-        if (!memcmp(&d->plans[i].shape, s, sizeof *s)) {
-            *out = &d->plans[i];
-            return OK;
-        }
-    return prepare(g, d, s, data, out);
-}
-
 status dnn_run(struct gpu *g, const struct dnn_shape *s, void *x, void *w, void *y)
 {
-    void *const data[TENSORS] = {x, w, y, NULL};
+    void *const data[TENSORS] = {x, w, y};
     struct plan *p = NULL;
-    PASS(plan_for(g, s, data, &p));
-    DNN_TRY(g, execute(g->dnn, p->plan, data));
-    return OK;
-}
-
-status dnn_run_bent(struct gpu *g, const struct dnn_shape *s, void *x, void *w, void *bias, void *y, bool *done)
-{
-    void *const data[TENSORS] = {x, w, y, bias};
-    struct plan *p = NULL;
-    *done = false;
-    PASS(plan_for(g, s, data, &p));
-    if (!p->plan) return OK;
-    DNN_TRY(g, execute(g->dnn, p->plan, data));
-    *done = true;
+    if (!g->dnn) PASS(dnn_open(g, &g->dnn));
+    struct dnn *d = g->dnn;
+    for (size_t i = 0; i < d->count && !p; i++)
+        if (!memcmp(&d->plans[i].shape, s, sizeof *s)) p = &d->plans[i];
+    if (!p) PASS(prepare(g, d, s, data, &p));
+    DNN_TRY(g, execute(d, p->plan, data));
     return OK;
 }
 #endif

@@ -15,8 +15,6 @@ struct dnn_shape {
     int64_t kh, kw, stride, pad;
     int64_t kind; /* enum dnn_kind */
     int64_t half; /* bf16, else f32 */
-    int64_t bent; /* forward only: y = leaky(convolution + bias) */
-    double slope; /* of that leaky; 1: none */
 };
 
 struct dnn;
@@ -25,6 +23,4 @@ status dnn_open(struct gpu *g, struct dnn **out);
 void dnn_close(struct dnn *d);
 /* x [n, h, w, in], w [out, kh, kw, in], y [n, oh, ow, out]: the one that `kind` asks for is overwritten. */
 status dnn_run(struct gpu *g, const struct dnn_shape *s, void *x, void *w, void *y);
-/* The same for a bent shape, bias f32 [out]. *done is false, and y undefined, where cuDNN does not serve it in one pass. */
-status dnn_run_bent(struct gpu *g, const struct dnn_shape *s, void *x, void *w, void *bias, void *y, bool *done);
 #endif

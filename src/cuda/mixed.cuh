@@ -12,12 +12,6 @@ status norm_half(struct gpu *g, const struct norm_act_args *a, tensor *y);
 status norm_half_grad(struct gpu *g, const struct norm_act_args *a, bool batch, const tensor *dy,
                       const struct norm_act_grads *to);
 
-/* What a convolution may end with: y = leaky(convolution scale + shift); scale and shift [out], slope 1: no bend. */
-struct ending {
-    const float *scale, *shift;
-    double slope;
-};
-
 /* conv_half.cu; with MATHS_TF32 the maps are f32 */
 status conv_half(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, tensor *y);
 status conv_half_affine(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, const tensor *scale,
@@ -30,6 +24,6 @@ status affine_pool(struct gpu *g, const struct conv_affine_args *a, const tensor
 
 /* conv_first.cu: layers over pictures, 3 channels in, filters of 1 or 3 pixels, stride 1, the map keeps its size. */
 bool first_serves(const tensor *x, const tensor *w, struct conv_shape s);
-status first_conv(struct gpu *g, const tensor *x, const tensor *w, const struct ending *end, tensor *y); /* end: or NULL */
+status first_conv(struct gpu *g, const tensor *x, const tensor *w, tensor *y);
 status first_grad_w(struct gpu *g, const tensor *x, const tensor *dy, tensor *dw);
 #endif
