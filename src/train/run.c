@@ -19,7 +19,9 @@
 #include <string.h>
 
 static const double CHECKPOINT_SECONDS = 300;
-static const double EPOCH_SECONDS = 1;  /* epochs that are shorter have no checkpoint of their own */
+/* Epochs shorter than this, or than so many times what a checkpoint takes, have none of their own: saving a large network
+ * after each would take longer than to train it. */
+static const double EPOCH_SECONDS = 1, EPOCH_SAVES = 20;
 static const double LOOK_SECONDS = 0.2; /* between looks at what a device has added up */
 enum { BATCHES_AHEAD = 3 };
 
@@ -45,6 +47,7 @@ struct run {
     struct checkpoint at;
     uint64_t began, saved; /* clock */
     uint64_t saved_step, saved_epoch;
+    double saving;           /* seconds that the last checkpoint took */
     double before;           /* seconds of earlier sittings */
     uint64_t first_pictures; /* seen in earlier sittings */
     bool stopped;
@@ -176,9 +179,11 @@ static status save(struct run *r)
 {
     status st = OK;
     const struct checkpoint_of of = identity_of(r);
+    const uint64_t start = clock_ns();
     TRY(trainer_check(r->trainer, r->at.step));
     r->at.seconds = run_seconds(r);
     TRY(checkpoint_write(r->folder.file[RUN_LAST], &r->at, &of, r->trainer->model.params, r->trainer->optimiser));
+    r->saving = seconds_since(start);
     r->saved = clock_ns();
     r->saved_step = r->at.step;
     r->saved_epoch = r->at.epoch;
@@ -394,7 +399,9 @@ static status end_epoch(struct run *r)
     r->at.epoch++;
     r->at.index = r->at.right = r->at.asked = 0;
     r->at.loss = 0;
-    if (r->at.epoch == p.epochs || wants_checkpoint(r) || seconds_since(r->saved) >= EPOCH_SECONDS) TRY(save(r));
+    if (r->at.epoch == p.epochs || wants_checkpoint(r) ||
+        seconds_since(r->saved) >= fmax(EPOCH_SECONDS, EPOCH_SAVES * r->saving))
+        TRY(save(r));
     p.epoch = r->at.epoch;
     p.validation = validation;
     tell(r, &p);
