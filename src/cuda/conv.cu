@@ -252,14 +252,16 @@ static status conv2d_affine_f32(struct device *d, const struct conv_affine_args 
 static status conv2d_grad_x_f32(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
                                 tensor *dx)
 {
-    struct gpu *g = gpu_enter(d);
+    struct gpu *g = gpu_enter_beside(d);
     return by_tensor_cores(g, dx) ? conv_half_grad_x(g, w, dy, s, add, dx) : conv2d_grad_x<float>(d, w, dy, s, add, dx);
 }
 
 static status conv2d_grad_w_f32(struct device *d, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)
 {
-    struct gpu *g = gpu_enter(d);
-    return by_tensor_cores(g, x) ? conv_half_grad_w(g, x, dy, s, dw) : conv2d_grad_w<float>(d, x, dy, s, dw);
+    struct gpu *g = gpu_enter_beside(d), *beside;
+    if (!by_tensor_cores(g, x)) return conv2d_grad_w<float>(d, x, dy, s, dw);
+    PASS(gpu_beside(g, &beside));
+    return conv_half_grad_w(beside, x, dy, s, dw);
 }
 
 template <typename real> static void enter(struct prims *p)

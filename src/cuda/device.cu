@@ -7,13 +7,6 @@
 enum { BLAS_BYTES = 32 << 20 };
 static const unsigned long long NO_FAULT = ~0ull;
 
-struct gpu *gpu_enter(struct device *d)
-{
-    struct gpu *g = (struct gpu *)d->state;
-    (void)cudaSetDevice(g->number); /* it worked when the device was opened; the next call would tell */
-    return g;
-}
-
 status gpu_failed(struct gpu *g, cudaError_t e, const char *what)
 {
     (void)cudaGetLastError(); /* an error that can be got over is not met again by the next call */
@@ -139,6 +132,7 @@ static void gpu_close(struct device *d)
 {
     struct gpu *g = gpu_enter(d);
     if (g->stream) (void)cudaStreamSynchronize(g->stream);
+    gpu_beside_close(g);
     dnn_close(g->dnn);
     if (g->blas) (void)cublasDestroy(g->blas);
     for (int i = 0; i < STAGES; i++) {

@@ -25,6 +25,9 @@ struct gpu {
     int number;
     const struct device *device; /* of which this is the state: its choice of maths, and whether results may vary */
     struct dnn *dnn;             /* NULL until a convolution needs cuDNN */
+    struct gpu *beside;          /* owned: a second queue; NULL until it is wanted (beside.cu) */
+    cudaEvent_t forked, joined;
+    bool beside_busy;
     cudaStream_t stream;
     cublasHandle_t blas;
     void *blas_memory; /* its workspace: a fixed one keeps the results the same from run to run */
@@ -46,6 +49,10 @@ struct gpu {
 
 /* The state behind a device, with its GPU made the current one of this thread. */
 struct gpu *gpu_enter(struct device *d);
+/* The same for primitives that do not wait for the second queue; that queue, which waits for all that was called before. */
+struct gpu *gpu_enter_beside(struct device *d);
+status gpu_beside(struct gpu *g, struct gpu **out);
+void gpu_beside_close(struct gpu *g);
 
 /* A sentence for an error of the runtime or of cuBLAS. */
 status gpu_failed(struct gpu *g, cudaError_t e, const char *what);

@@ -187,7 +187,7 @@ static status norm_act_pool_f32(struct device *d, const struct norm_act_args *a,
 static status norm_act_pool_grad_f32(struct device *d, const struct norm_act_args *a, bool batch, const tensor *dy,
                                      const struct norm_act_grads *to)
 {
-    return is_half(dy) ? norm_half_grad(gpu_enter(d), a, batch, dy, to)
+    return is_half(dy) ? norm_half_grad(gpu_enter_beside(d), a, batch, dy, to)
                        : norm_act_pool_grad<float>(d, a, batch, dy, to);
 }
 
