@@ -99,6 +99,7 @@ typedef struct centra_head_info {
     int pools;         /* accepts the centrality plug-in */
     size_t option_count;
     size_t param_count; /* learned parameters */
+    int drawn;          /* some of them start at random: without training its scores say nothing */
 } centra_head_info;
 
 /* The heads of this library, sorted by name. CENTRA_USAGE when there is no such index. */

@@ -37,6 +37,13 @@ static status head_at(size_t index, const void *to, const struct head **out)
     return OK;
 }
 
+static int starts_at_random(const struct head *h)
+{
+    for (const struct head_param *p = h->params; p && p->name; p++)
+        if (p->start_normal > 0 || p->start_uniform > 0) return 1;
+    return 0;
+}
+
 centra_status centra_head_describe(size_t index, centra_head_info *out)
 {
     const struct head *h = NULL;
@@ -49,7 +56,8 @@ centra_status centra_head_describe(size_t index, centra_head_info *out)
                               .centrality = h->centrality,
                               .pools = h->pools,
                               .option_count = option_count(h->options),
-                              .param_count = head_param_count(h)};
+                              .param_count = head_param_count(h),
+                              .drawn = starts_at_random(h)};
 done:
     return (centra_status)st;
 }

@@ -57,7 +57,7 @@ static const struct option eval_options[] = {
     OPT_FILE(struct eval, images, "images", NULL, "the folder of a CSV list's pictures"),
     OPT_TEXT(struct eval, split, "split", NULL, "NAME", "the split to evaluate on; test where the set has splits"),
     OPT_TEXT(struct eval, head, "head", NULL, "LIST",
-             "heads to compare, NAME[:KEY=VALUE...] between commas; else the one of the weights"),
+             "heads to compare, NAME[:KEY=VALUE...] between commas, or all; else the one of the weights"),
     OPT_TEXT(struct eval, backbone, "backbone", NULL, "NAME",
              "the network, where the weights do not say; without weights a random start"),
     OPT_TEXT(

@@ -10,7 +10,8 @@ struct eval {
     bool per_class, strict, shuffle_labels;
 };
 
-/* eval_heads.c: "mcl,mcl-katz:gamma=40:beta=20" as heads with options of their own. */
+/* eval_heads.c: "mcl,mcl-katz:gamma=40:beta=20" as heads with options of their own; "all" stands for mcl-katz and every
+ * other head that needs no training. */
 struct head_list {
     centra_eval_head *heads; /* owned */
     centra_option *options;  /* owned: what the heads point at */

@@ -30,14 +30,42 @@ static status parse_head(char *word, struct head_list *l, size_t *options)
     return OK;
 }
 
-status head_list_parse(const char *s, struct head_list *l)
+/* The head that the others are compared with, then every other that needs no training. */
+static void add_all(text *to)
+{
+    static const char first[] = "mcl-katz";
+    centra_head_info info;
+    text_add(to, first);
+    for (size_t i = 0; i < centra_head_count(); i++)
+        if (centra_head_describe(i, &info) == CENTRA_OK && !info.drawn && strcmp(info.name, first))
+            text_addf(to, ",%s", info.name);
+}
+
+/* The list with `all` written out. */
+static void expand(const char *s, text *to)
+{
+    const char *end;
+    for (const char *at = s; at; at = end) {
+        end = strchr(at, ',');
+        const size_t n = end ? (size_t)(end++ - at) : strlen(at);
+        if (at != s) text_add(to, ",");
+        if (n == 3 && !strncmp(at, "all", n)) add_all(to);
+        else text_addf(to, "%.*s", (int)n, at);
+    }
+}
+
+status head_list_parse(const char *list, struct head_list *l)
 {
     size_t options = 0;
     status st = OK;
+    text written = {0};
     *l = (struct head_list){0};
+    expand(list, &written);
+    const char *s = text_string(&written);
     l->heads = calloc(count_of(s, ',') + 1, sizeof *l->heads);
     l->options = calloc(count_of(s, ':') + 1, sizeof *l->options);
     l->words = strdup(s);
+    text_free(&written);
     if (!l->heads || !l->options || !l->words) return fail(ST_MEMORY, "no memory for the list of heads");
     for (char *word = l->words, *next; word && st == OK; word = next) {
         next = strchr(word, ',');

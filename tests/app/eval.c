@@ -1,6 +1,7 @@
 /* eval.c - transcripts of centra eval: its table, its JSON, and what it refuses. */
 #include "base/arena.h"
 #include "base/json.h"
+#include "centra.h"
 #include "tests/app/program.h"
 #include "tests/eval/colours.h"
 #include "tests/test.h"
@@ -32,6 +33,32 @@ static const char *const keys[] = {
     "head",           "options",      "backbone", "extractor", "weights",          "data",    "split",     "way",
     "shot",           "query",        "episodes", "seed",      "accuracy",         "ci95",    "per_class", "paired",
     "encode_seconds", "head_seconds", "device",   "threads",   "data_fingerprint", "version", NULL};
+
+/* Lines from `table` on that begin with a word. */
+static size_t count_rows(const char *table)
+{
+    size_t n = 0;
+    for (const char *at = table; at; at = strchr(at + 1, '\n')) n += at[0] == '\n' && at[1] >= 'a' && at[1] <= 'z';
+    return n;
+}
+
+TEST(eval_of_all_heads_has_a_row_for_each_that_needs_no_training)
+{
+    size_t wanted = 0;
+    centra_head_info info;
+    for (size_t i = 0; i < centra_head_count(); i++)
+        wanted += centra_head_describe(i, &info) == CENTRA_OK && !info.drawn;
+    colour_set();
+    struct ran r = program_run("", WORDS(SMALL, "--episodes", "2", "--head", "all,relation", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    const char *table = strchr(r.out, '\n');
+    REQUIRE(table && !strncmp(table, "\nmcl-katz ", 10));
+    EXPECT_INT(count_rows(table), wanted + 1);
+    EXPECT(strstr(table, "\nproto+mcl ") && strstr(table, "\ndeepemd ") && strstr(table, "\nrelation "));
+    EXPECT(!strstr(table, "\nctx ") && !strstr(table, "\ngnn "));
+    ran_free(&r);
+}
 
 TEST(eval_json_is_an_array_with_an_object_a_head)
 {
@@ -88,6 +115,7 @@ TEST(eval_refuses_in_one_line)
                    "--data", "set");
     EXPECT_REFUSED(2, "centra eval: there is no head 'mlc'; did you mean 'mcl'?", SMALL, "--head", "mcl,mlc");
     EXPECT_REFUSED(2, "centra eval: --head has an empty name in its list", SMALL, "--head", "mcl,");
+    EXPECT_REFUSED(2, "centra eval: --head has an empty name in its list", SMALL, "--head", ",mcl");
     EXPECT_REFUSED(2, "centra eval: --head: 'gamma' behind mcl is not KEY=VALUE", SMALL, "--head", "mcl:gamma");
     EXPECT_REFUSED(1, "centra eval: cannot open 'none.safetensors': No such file or directory", "eval", "--weights",
                    "none.safetensors", "--data", "set");
