@@ -66,7 +66,7 @@ bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4])
                   tensor_shape_text(v, a), tensor_shape_text(w, b));
         return false;
     }
-    const char *why = misfit(v, w, s);
+    const char *why = w->type == n->type ? misfit(v, w, s) : "only maps may be bf16";
     if (why) {
         node_fail(n, ST_SHAPE, "maps %s and weights %s do not fit: %s", tensor_shape_text(v, a),
                   tensor_shape_text(w, b), why);

@@ -74,9 +74,10 @@ static bool fits(struct node *n, const struct attr *a)
     const tensor *x = &n->in[0]->value;
     const char *why = NULL;
     if (!norm_fits(n, 0, &a->of[0]) || (has_residual(n) && !norm_fits(n, 3, &a->of[1]))) return false;
-    if (has_residual(n) && !tensor_same_shape(x, &n->in[3]->value)) {
-        node_fail(n, ST_SHAPE, "the input has shape %s and the residual %s; they must be alike",
-                  tensor_shape_text(x, one), tensor_shape_text(&n->in[3]->value, other));
+    if (has_residual(n) && (!tensor_same_shape(x, &n->in[3]->value) || x->type != n->in[3]->value.type)) {
+        node_fail(n, ST_SHAPE, "the input is %s %s and the residual %s %s; they must be alike", dtype_name(x->type),
+                  tensor_shape_text(x, one), dtype_name(n->in[3]->value.type),
+                  tensor_shape_text(&n->in[3]->value, other));
         return false;
     }
     if (!(a->slope >= 0)) why = "the slope must not be negative";

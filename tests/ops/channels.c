@@ -36,3 +36,16 @@ TEST(only_pictures_in_f32_become_halves_and_no_other_op_takes_them)
     EXPECT(tape_status(w.t) == ST_SHAPE);
     world_close(&w);
 }
+
+TEST(maps_of_halves_have_weights_in_f32)
+{
+    struct world w;
+    REQUIRE(open_f32(&w));
+    var *maps = op_channels_last(w.t, world_constant(&w, DIMS(1, 1, 1, 1), NUMBERS(1)));
+    REQUIRE(maps);
+    EXPECT(!op_conv2d(w.t, maps, maps, 1, 0));
+    EXPECT(tape_status(w.t) == ST_SHAPE);
+    EXPECT_TEXT(error_text(),
+                "op conv2d: maps [1, 1, 1, 1] and weights [1, 1, 1, 1] do not fit: only maps may be bf16");
+    world_close(&w);
+}

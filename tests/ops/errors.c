@@ -194,7 +194,7 @@ static const struct error_case cases[] = {
      "op norm_act_pool: the input has shape [2, 4], the slope is 1: pooling needs [n, h, w, c] with h and w at least "
      "2"},
     {e_norm_act_alike, ST_SHAPE,
-     "op norm_act_pool: the input has shape [2, 4] and the residual [2, 1, 4]; they must be alike"},
+     "op norm_act_pool: the input is f64 [2, 4] and the residual f64 [2, 1, 4]; they must be alike"},
     {e_norm, ST_SHAPE, "op batch_norm: the input has shape [4]; it must be [..., channels]"},
     {e_norm_gain, ST_SHAPE, "op batch_norm: the gain is f64 [4]; there are 3 channels of f64"},
     {e_norm_few, ST_SHAPE,
