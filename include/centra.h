@@ -77,6 +77,8 @@ CENTRA_API void centra_session_close(centra_session *session);
 CENTRA_API size_t centra_session_threads(const centra_session *session);
 CENTRA_API const char *centra_session_isa(const centra_session *session);
 CENTRA_API const char *centra_session_device(const centra_session *session);
+/* "f32", "tf32" or "bf16": how networks in single precision are computed. */
+CENTRA_API const char *centra_session_maths(const centra_session *session);
 
 /* Heads */
 

@@ -77,4 +77,5 @@ void centra_session_close(centra_session *s)
 size_t centra_session_threads(const centra_session *s) { return pool_threads(s->threads); }
 const char *centra_session_isa(const centra_session *s) { return s->isa; }
 const char *centra_session_device(const centra_session *s) { return s->dev->name; }
+const char *centra_session_maths(const centra_session *s) { return maths_name(s->dev->maths); }
 size_t centra_session_bytes(const centra_session *s) { return tape_bytes_held(s->tape); }

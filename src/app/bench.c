@@ -195,7 +195,7 @@ static const char *const bench_details[] = {
     "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop; or backbone, options, batch, side, passes, "
     "mode, "
     "repeats, threads, "
-    "precision, isa, median_ms, min_ms, p25_ms, p75_ms, pictures_per_second.",
+    "precision, maths, isa, median_ms, min_ms, p25_ms, p75_ms, pictures_per_second.",
     NULL};
 
 static const char *const what[] = {"heads", "backbones", NULL};

@@ -44,6 +44,8 @@ static void add_json(text *to, const struct call *c, const centra_session *sessi
     json_string(&w, b->mode == BENCH_TRAIN ? "train" : "infer");
     json_key(&w, "precision");
     json_string(&w, precision_names[b->precision]);
+    json_key(&w, "maths");
+    json_string(&w, centra_session_maths(session));
     json_key(&w, "isa");
     json_string(&w, centra_session_isa(session));
     bench_json_times(&w, times);

@@ -167,6 +167,7 @@ void eval_json_row(struct json_writer *w, const centra_session *session, const c
     key_real(w, "encode_seconds", s.encode_seconds);
     key_real(w, "head_seconds", r.seconds);
     key_text(w, "device", centra_session_device(session));
+    key_text(w, "maths", centra_session_maths(session));
     key_int(w, "threads", centra_session_threads(session));
     key_text(w, "data_fingerprint", s.data_fingerprint);
     key_text(w, "version", centra_version());

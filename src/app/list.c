@@ -13,6 +13,19 @@ static void json_pair(struct json_writer *w, const char *key, const char *value)
     json_string(w, value);
 }
 
+/* Writes the one of both that was asked for, and frees the other. */
+static status end_list(const struct call *c, struct json_writer *w, struct table *table, text *t)
+{
+    if (c->common.json) {
+        json_array_end(w);
+        text_add(t, "\n");
+        text_free(&table->cells);
+    } else {
+        table_write(table, 0, t);
+    }
+    return put(t);
+}
+
 /* Heads and networks */
 
 static void json_member_option(struct json_writer *w, const centra_option_info *o)
@@ -132,14 +145,7 @@ static status list_extractors(const struct call *c)
         json_pair(&w, "paper", e.paper);
         json_object_end(&w);
     }
-    if (c->common.json) {
-        json_array_end(&w);
-        text_add(&t, "\n");
-        text_free(&table.cells);
-    } else {
-        table_write(&table, 0, &t);
-    }
-    return put(&t);
+    return end_list(c, &w, &table, &t);
 }
 
 /* Kernels */
@@ -234,14 +240,7 @@ static status list_devices(const struct call *c)
         json_pair(&w, "about", d.words);
         json_object_end(&w);
     }
-    if (c->common.json) {
-        json_array_end(&w);
-        text_add(&t, "\n");
-        text_free(&table.cells);
-    } else {
-        table_write(&table, 0, &t);
-    }
-    return put(&t);
+    return end_list(c, &w, &table, &t);
 }
 
 /* Recipes */

@@ -30,18 +30,19 @@ struct gpu *gpu_enter(struct device *d)
 
 struct gpu *gpu_enter_beside(struct device *d) { return state_of(d); }
 
+/* After a failure a second try keeps what the first has made. */
 static status open_beside(struct gpu *g)
 {
     int least = 0, greatest = 0;
-    struct gpu *b = (struct gpu *)calloc(1, sizeof *b);
+    if (!g->beside) g->beside = (struct gpu *)calloc(1, sizeof *g->beside);
+    struct gpu *b = g->beside;
     if (!b) return g->fail(ST_MEMORY, "no memory for a second queue of device cuda:%d", g->number);
-    g->beside = b;
     b->fail = g->fail;
     b->number = g->number;
     b->device = g->device;
     GPU_TRY(g, cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    GPU_TRY(g, cudaStreamCreateWithPriority(&b->stream, cudaStreamNonBlocking, least));
-    GPU_TRY(g, cudaEventCreateWithFlags(&g->forked, cudaEventDisableTiming));
+    if (!b->stream) GPU_TRY(g, cudaStreamCreateWithPriority(&b->stream, cudaStreamNonBlocking, least));
+    if (!g->forked) GPU_TRY(g, cudaEventCreateWithFlags(&g->forked, cudaEventDisableTiming));
     GPU_TRY(g, cudaEventCreateWithFlags(&g->joined, cudaEventDisableTiming));
     return OK;
 }

@@ -49,8 +49,8 @@ TEST(bench_heads_says_how_many_episodes_stay_on_the_device)
 
 TEST(bench_backbones_json_has_every_field)
 {
-    static const char *const fields[] = {"backbone",  "options", "batch",     "side",   "repeats", "threads", "mode",
-                                         "precision", "isa",     "median_ms", "min_ms", "p25_ms",  "p75_ms"};
+    static const char *const fields[] = {"backbone",  "options", "batch", "side",      "repeats", "threads", "mode",
+                                         "precision", "maths",   "isa",   "median_ms", "min_ms",  "p25_ms",  "p75_ms"};
     struct ran r = program_run("", WORDS("bench", "backbones", "--batch", "2", "--side", "16", "--net.width", "3",
                                          "--repeats", "2", "--mode", "train", "--json"));
     arena *memory = arena_new(4096);

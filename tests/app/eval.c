@@ -29,10 +29,18 @@ TEST(eval_shows_accuracy_interval_difference_and_classes)
     ran_free(&r);
 }
 
-static const char *const keys[] = {
-    "head",           "options",      "backbone", "extractor", "weights",          "data",    "split",     "way",
-    "shot",           "query",        "episodes", "seed",      "accuracy",         "ci95",    "per_class", "paired",
-    "encode_seconds", "head_seconds", "device",   "threads",   "data_fingerprint", "version", NULL};
+static const char *const keys[] = {"head",           "options",
+                                   "backbone",       "extractor",
+                                   "weights",        "data",
+                                   "split",          "way",
+                                   "shot",           "query",
+                                   "episodes",       "seed",
+                                   "accuracy",       "ci95",
+                                   "per_class",      "paired",
+                                   "encode_seconds", "head_seconds",
+                                   "device",         "maths",
+                                   "threads",        "data_fingerprint",
+                                   "version",        NULL};
 
 /* Lines from `table` on that begin with a word. */
 static size_t count_rows(const char *table)

@@ -8,6 +8,7 @@
 struct seen { /* everything that a training pass leaves behind; owned */
     double *features, *gradients, *means;
     size_t n_features, n_gradients, n_means;
+    size_t parts, part[64]; /* the numbers of each parameter, one behind the other in `gradients` */
 };
 
 static double *random_numbers(size_t n, uint64_t stream)
@@ -18,12 +19,16 @@ static double *random_numbers(size_t n, uint64_t stream)
     return x;
 }
 
-static double *all_gradients(struct net_rig *r, size_t *n)
+static double *all_gradients(struct net_rig *r, struct seen *s)
 {
-    *n = 0;
-    for (size_t i = 0; i < params_count(r->p); i++)
-        if (params_at(r->p, i)->trained) *n += tensor_count(&params_at(r->p, i)->value);
-    double *out = calloc(*n, sizeof *out), *at = out;
+    s->n_gradients = s->parts = 0;
+    for (size_t i = 0; i < params_count(r->p); i++) {
+        const struct param *p = params_at(r->p, i);
+        if (!p->trained || s->parts == sizeof s->part / sizeof *s->part) continue;
+        s->part[s->parts++] = tensor_count(&p->value);
+        s->n_gradients += tensor_count(&p->value);
+    }
+    double *out = calloc(s->n_gradients, sizeof *out), *at = out;
     for (size_t i = 0; out && i < params_count(r->p); i++) {
         const struct param *p = params_at(r->p, i);
         if (!p->trained) continue;
@@ -56,7 +61,7 @@ static bool pass(const char *net, enum maths maths, enum net_mode mode, size_t n
         EXPECT(params_zero_grad(r.p) == OK);
         good = world_back(&r.w, y, dy) == OK;
         if (!good) test_failed(__FILE__, __LINE__, "%s in %s, backward: %s", net, maths_name(maths), error_text());
-        out->gradients = all_gradients(&r, &out->n_gradients);
+        out->gradients = all_gradients(&r, out);
         out->means = net_rig_gather(&r, "running_mean", &out->n_means);
     }
 done:
@@ -84,6 +89,23 @@ static double apart(const double *a, const double *b, size_t n)
     return sqrt(difference / size);
 }
 
+/* The least cosine between the gradients of one parameter: a layer whose derivative is wrong has one near 0, however
+ * little of the whole it is. */
+static double least_cosine(const struct seen *a, const struct seen *b)
+{
+    double least = 1;
+    for (size_t i = 0, at = 0; i < a->parts; at += a->part[i++]) {
+        double aa = 0, bb = 0, ab = 0;
+        for (size_t k = at; k < at + a->part[i]; k++) {
+            aa += a->gradients[k] * a->gradients[k];
+            bb += b->gradients[k] * b->gradients[k];
+            ab += a->gradients[k] * b->gradients[k];
+        }
+        least = fmin(least, ab / sqrt(aa * bb));
+    }
+    return least;
+}
+
 static bool device_knows(enum maths maths)
 {
     struct net_rig r;
@@ -94,8 +116,9 @@ static bool device_knows(enum maths maths)
     return knows;
 }
 
-/* Rounding flips some activations and choices of pooling, hence gradients differ by more than features. */
-static void compare(enum maths maths, double of_features, double of_gradients)
+/* Rounding flips some activations and choices of pooling, hence gradients differ by more than features. PyTorch's autocast to
+ * bf16 on the same networks and sizes is 0.17 (Conv-4) and 0.31 (ResNet-12) apart from f32, with a least cosine of 0.91. */
+static void compare(enum maths maths, double of_features, double of_gradients, double cosine)
 {
     static const struct {
         const char *net;
@@ -116,18 +139,20 @@ static void compare(enum maths maths, double of_features, double of_gradients)
             if (exact.gradients && close.gradients) { /* frozen statistics stay 0: nothing to compare */
                 const double g = apart(close.gradients, exact.gradients, exact.n_gradients);
                 const double m = mode == NET_TRAIN ? apart(close.means, exact.means, exact.n_means) : 0;
-                if (!(g < of_gradients && m < of_features))
-                    test_failed(__FILE__, __LINE__, "%s, side %zu: gradients are %g apart, running means %g",
-                                cases[i].net, cases[i].side, g, m);
+                const double c = least_cosine(&close, &exact);
+                if (!(g < of_gradients && m < of_features && c > cosine))
+                    test_failed(__FILE__, __LINE__,
+                                "%s, side %zu: gradients are %g apart, the least cosine %g, running means %g",
+                                cases[i].net, cases[i].side, g, c, m);
             }
             seen_free(&exact);
             seen_free(&close);
         }
 }
 
-TEST(networks_in_bf16_stay_close_to_f32) { compare(MATHS_BF16, 0.03, 0.4); }
+TEST(networks_in_bf16_stay_close_to_f32) { compare(MATHS_BF16, 0.03, 0.4, 0.8); }
 
-TEST(networks_in_tf32_stay_close_to_f32) { compare(MATHS_TF32, 0.004, 0.13); }
+TEST(networks_in_tf32_stay_close_to_f32) { compare(MATHS_TF32, 0.004, 0.13, 0.95); }
 
 TEST(a_device_refuses_maths_that_it_does_not_have)
 {
