@@ -42,7 +42,7 @@ struct run {
     uint64_t looked;                  /* clock: when the tally was read */
     uint64_t unread;                  /* queries asked since then */
     struct record *record;            /* owned */
-    text recipe, identity;
+    text recipe, travelling, identity; /* as kept in the folder, in the weights, in checkpoints */
     char fingerprint[65];
     struct checkpoint at;
     uint64_t began, saved; /* clock */
@@ -66,8 +66,9 @@ static status write_recipes(struct run *r)
     run_sections(&s, sections);
     if (r->o->data) s.data.path = r->o->data;
     TRY(recipe_write(sections, &r->recipe));
+    s.data.path = NULL; /* weights are given to others, who have no such folder and need not know of ours */
+    TRY(recipe_write(sections, &r->travelling));
     /* What must stay the same: neither where the pictures lie nor, unless the rate depends on it, how long it goes on. */
-    s.data.path = NULL;
     if (s.train.schedule != SCHEDULE_COSINE) s.train.epochs = 0;
     TRY(recipe_write(sections, &r->identity));
 done:
@@ -244,6 +245,7 @@ static void run_close(struct run *r)
     record_close(r->record);
     run_folder_close(&r->folder);
     text_free(&r->recipe);
+    text_free(&r->travelling);
     text_free(&r->identity);
 }
 
@@ -364,7 +366,7 @@ static status keep(struct run *r, const struct interval *validation, bool *best)
     const bool last = r->at.epoch + 1 == (uint64_t)s->train.epochs;
     if (s->validate.select == SELECT_BEST && !*best && !(last && r->at.best_epochs == 0)) return OK; /* never nothing */
     const struct keep_facts facts = {.version = r->o->version,
-                                     .recipe = text_string(&r->recipe),
+                                     .recipe = text_string(&r->travelling),
                                      .set = s->data.set,
                                      .fingerprint = r->fingerprint,
                                      .classes = dataset_class_count(r->data),
