@@ -153,23 +153,30 @@ struct tile_size {
 #define TILE_SIZE(TALL, WIDE) {TALL, WIDE, in_registers<2, TALL, WIDE>::BLOCKS},
 static const struct tile_size tile_sizes[] = {WALK_TILES(TILE_SIZE)};
 
-/* Keeps the matrices in registers, on as many blocks a query as end first: the time of a round grows with the columns of a
- * thread, and what does not is worth ROUND_COLUMNS of them. False when no tile is large enough. */
+/* How long a query's blocks take with a tile, in elements of a thread: a round costs what its elements cost and what
+ * waiting costs, the more where blocks wait for each other. INT_MAX when the tile is too small, or when blocks that have
+ * little to do would wait for each other. */
+static int tile_time(const struct chip *chip, const struct walk_f32 *k, const struct tile_size *t, int peers)
+{
+    enum { WAIT_ALONE = 50, WAIT_FOR_PEERS = 100, ENOUGH_FOR_PEERS = 12000 };
+    const int at_once = clusters_at_once(chip, peers, t->blocks);
+    if (t->tall * WALK_WARPS < k->rq || peers * t->across * LANES < k->row || at_once == 0) return INT_MAX;
+    if (peers > 1 && k->rq * (k->row / peers) < ENOUGH_FOR_PEERS) return INT_MAX;
+    const int waves = (int)size_div_up((size_t)k->nq, (size_t)at_once);
+    return waves * (t->tall * t->across + (peers > 1 ? WAIT_FOR_PEERS : WAIT_ALONE));
+}
+
+/* Keeps the matrices in registers, on as many blocks a query as end first. False when no tile serves. */
 static bool share_registers(const struct chip *chip, struct plan *p)
 {
-    enum { ROUND_COLUMNS = 4 };
-    const struct walk_f32 *k = &p->k;
     const int most = chip->has_clusters ? MOST_PEERS : 1;
     const struct tile_size *best = NULL;
     int best_peers = 0, least = INT_MAX;
-    if (k->rounds == 0 || p->power == 0) return false;
+    if (p->k.rounds == 0 || p->power == 0) return false;
     for (int peers = 1; peers <= most; peers++)
         for (const struct tile_size &t : tile_sizes) {
-            const bool covers = t.tall * WALK_WARPS >= k->rq && peers * t.across * LANES >= k->row;
-            const int at_once = clusters_at_once(chip, peers, t.blocks);
-            if (!covers || at_once == 0) continue;
-            const int time = (int)size_div_up((size_t)k->nq, (size_t)at_once) * (t.across + ROUND_COLUMNS);
-            if (time >= least || !cut(chip, p, peers, t.across)) continue;
+            const int time = tile_time(chip, &p->k, &t, peers);
+            if (time >= least) continue;
             least = time;
             best = &t;
             best_peers = peers;
