@@ -75,7 +75,7 @@ void centra_head_drill_free(centra_head_drill *r)
     free(r);
 }
 
-static status score_once(centra_head_drill *r)
+static status score_calls(centra_head_drill *r)
 {
     centra_head *h = r->head;
     tape *t = h->session->tape;
@@ -89,6 +89,13 @@ static status score_once(centra_head_drill *r)
     h->head->forward(t, h->settings, h->params, &v, 0, &out);
     if (r->gradients) tape_backward(t, out.loss);
     return tape_status(t);
+}
+
+static status score_once(centra_head_drill *r)
+{
+    struct device *d = r->head->session->dev;
+    const status st = device_together_begin(d);
+    return st == OK ? device_together_end(d, score_calls(r)) : st;
 }
 
 centra_status centra_head_drill_pass(centra_head_drill *r, size_t episodes)

@@ -83,7 +83,7 @@ done:
     return st;
 }
 
-static status pass_once(centra_net_drill *r)
+static status pass_calls(centra_net_drill *r)
 {
     const bool train = r->optimiser != NULL;
     centra_net *n = r->net;
@@ -94,6 +94,13 @@ static status pass_once(centra_net_drill *r)
     var *features = n->net->forward(t, n->settings, n->params, &pass, tape_constant(t, &r->pictures));
     status st = tape_status(t);
     return st == OK && train ? go_back(r, t, features) : st;
+}
+
+static status pass_once(centra_net_drill *r)
+{
+    struct device *d = r->net->session->dev;
+    const status st = device_together_begin(d);
+    return st == OK ? device_together_end(d, pass_calls(r)) : st;
 }
 
 centra_status centra_net_drill_run(centra_net_drill *r, size_t passes)

@@ -14,8 +14,9 @@ static struct gpu *state_of(struct device *d)
     return g;
 }
 
-static void join(struct gpu *g)
+void gpu_join(struct gpu *g)
 {
+    if (!g->beside_busy) return;
     g->beside_busy = false;
     (void)cudaEventRecord(g->joined, g->beside->stream); /* both were made for this; a lost GPU tells at the next call */
     (void)cudaStreamWaitEvent(g->stream, g->joined, 0);
@@ -24,7 +25,7 @@ static void join(struct gpu *g)
 struct gpu *gpu_enter(struct device *d)
 {
     struct gpu *g = state_of(d);
-    if (g->beside_busy) join(g);
+    gpu_join(g);
     return g;
 }
 

@@ -25,6 +25,7 @@ static status block_take(struct gpu *g, struct gpu::block *b, size_t bytes, void
 {
     if (bytes > b->bytes) {
         const size_t wanted = size_max(bytes, b->bytes + b->bytes / 2);
+        PASS(gpu_disturb(g));
         GPU_TRY(g, cudaStreamSynchronize(g->stream));
         GPU_TRY(g, cudaFree(b->memory));
         *b = {NULL, 0};
@@ -41,6 +42,7 @@ status gpu_aside(struct gpu *g, size_t bytes, void **out) { return block_take(g,
 static status gpu_alloc(struct device *d, size_t bytes, void **out)
 {
     struct gpu *g = gpu_enter(d);
+    PASS(gpu_disturb(g));
     GPU_TRY(g, cudaMalloc(out, size_max(bytes, 1)));
     return OK;
 }
@@ -49,6 +51,7 @@ static status gpu_alloc(struct device *d, size_t bytes, void **out)
 static void gpu_release(struct device *d, void *memory)
 {
     struct gpu *g = gpu_enter(d);
+    (void)gpu_disturb(g);
     (void)cudaStreamSynchronize(g->stream);
     (void)cudaFree(memory);
 }
@@ -69,6 +72,10 @@ static status upload_note(struct gpu *g, void *to, const void *from_host, size_t
 static status gpu_upload(struct device *d, void *to, const void *from_host, size_t bytes)
 {
     struct gpu *g = gpu_enter(d);
+    bool recorded = false;
+    PASS(gpu_together_upload(g, to, from_host, bytes, &recorded));
+    if (recorded) return OK;
+    PASS(gpu_disturb(g));
     if (bytes && bytes <= NOTE_BYTES) return upload_note(g, to, from_host, bytes);
     for (size_t at = 0; at < bytes; at += STAGE_BYTES) {
         const size_t part = size_min(STAGE_BYTES, bytes - at);
@@ -89,6 +96,7 @@ static status gpu_wait(struct gpu *g)
                                             "matrix %zu of the batch is not positive definite (pivot %zu)",
                                             "the walk of query %zu has no solution (pivot %zu vanishes)",
                                             "transport problem %zu of the batch has costs or weights that are not finite"};
+    PASS(gpu_disturb(g));
     GPU_TRY(g, cudaMemcpyAsync(g->fault_seen, g->fault, sizeof *g->fault, cudaMemcpyDeviceToHost, g->stream));
     GPU_TRY(g, cudaStreamSynchronize(g->stream));
     const unsigned long long code = *g->fault_seen;
@@ -100,6 +108,7 @@ static status gpu_wait(struct gpu *g)
 static status gpu_download(struct device *d, void *to_host, const void *from, size_t bytes)
 {
     struct gpu *g = gpu_enter(d);
+    PASS(gpu_disturb(g));
     if (bytes) GPU_TRY(g, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, g->stream));
     return gpu_wait(g);
 }
@@ -132,6 +141,7 @@ static void gpu_close(struct device *d)
 {
     struct gpu *g = gpu_enter(d);
     if (g->stream) (void)cudaStreamSynchronize(g->stream);
+    gpu_together_close(g);
     gpu_beside_close(g);
     dnn_close(g->dnn);
     if (g->blas) (void)cublasDestroy(g->blas);
@@ -225,6 +235,8 @@ static status gpu_open(plugin_fail fail, int number, struct device **out)
     d->zero = gpu_zero;
     d->sync = gpu_sync;
     d->room = gpu_room;
+    d->together_begin = gpu_together_begin;
+    d->together_end = gpu_together_end;
     d->close = gpu_close;
     d->state = g;
     fill_tables(d);

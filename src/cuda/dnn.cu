@@ -52,6 +52,7 @@ static status failed(struct gpu *g, cudnnStatus_t e, const char *what)
 
 status dnn_open(struct gpu *g, struct dnn **out)
 {
+    PASS(gpu_disturb(g));
     struct dnn *d = (struct dnn *)calloc(1, sizeof *d);
     if (!d) return g->fail(ST_MEMORY, "no memory for cuDNN");
     *out = d;
@@ -302,6 +303,7 @@ static status prepare(struct gpu *g, struct dnn *d, const struct dnn_shape *s, v
 {
     static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
     struct plan p = {*s, NULL, 0};
+    PASS(gpu_disturb(g));
     if (d->count == MOST_PLANS) return g->fail(ST_UNSUPPORTED, "more than %d shapes of convolutions", (int)MOST_PLANS);
     for (int i = 0; i < 2 && !p.plan; i++) {
         struct made m = {};

@@ -19,6 +19,7 @@ enum { STAGES = 2, STAGE_BYTES = 8 << 20 };
 enum { NOTES = 256, NOTE_BYTES = 64 << 10 };
 
 struct dnn;
+struct together;
 
 struct gpu {
     plugin_fail fail;
@@ -28,6 +29,7 @@ struct gpu {
     struct gpu *beside;          /* owned: a second queue; NULL until it is wanted (beside.cu) */
     cudaEvent_t forked, joined;
     bool beside_busy;
+    struct together *together; /* owned: steps as graphs; NULL until one is wanted (together.cu) */
     cudaStream_t stream;
     cublasHandle_t blas;
     void *blas_memory; /* its workspace: a fixed one keeps the results the same from run to run */
@@ -52,7 +54,17 @@ struct gpu *gpu_enter(struct device *d);
 /* The same for primitives that do not wait for the second queue; that queue, which waits for all that was called before. */
 struct gpu *gpu_enter_beside(struct device *d);
 status gpu_beside(struct gpu *g, struct gpu **out);
+void gpu_join(struct gpu *g); /* the first queue waits for the second */
 void gpu_beside_close(struct gpu *g);
+
+/* Steps as graphs: a device's together_begin and together_end. To be called, with either queue, before anything that waits,
+ * takes or gives back memory, or times kernels. */
+status gpu_together_begin(struct device *d);
+status gpu_together_end(struct device *d);
+status gpu_disturb(struct gpu *g);
+/* An upload as part of a recording; *done tells whether there is one with room for it. */
+status gpu_together_upload(struct gpu *g, void *to, const void *from_host, size_t bytes, bool *done);
+void gpu_together_close(struct gpu *g);
 
 /* A sentence for an error of the runtime or of cuBLAS. */
 status gpu_failed(struct gpu *g, cudaError_t e, const char *what);

@@ -8,31 +8,33 @@
 #include "cuda/peers.cuh"
 #include "cuda/units.cuh"
 #include "cuda/walk_f32_back.cuh"
+#include "cuda/walk_f32_tile.cuh"
 #include "cuda/walk_ways.cuh"
 #include <climits>
 
 #define MOST_ALPHA 0.9995   /* nearer to 1 the general way, which can tell closed sets apart */
 #define MOST_ITERATED 0.5   /* alpha^2 above this: factor instead */
-#define ITERATED_ERROR 5e-8 /* of the weights' fixed point, relative */
+#define ITERATED_ERROR 5e-8 /* what rounds leave of an error at most */
 enum { ALIGNED = 8, MOST_WAY = 1024, SMALL_SHARED = 1 << 10 };
 enum { ENOUGH = 27000 }; /* elements of a matrix that keep a block busy */
 
-template <int POWER, bool DIRECT>
-__global__ void __launch_bounds__(WALK_THREADS, 2) walk_f32_kernel(const struct walk_f32 k)
+template <typename M, bool DIRECT>
+__global__ void __launch_bounds__(WALK_THREADS, M::BLOCKS) walk_f32_kernel(const struct walk_f32 k)
 {
     extern __shared__ float memory[];
     struct desk s;
-    (void)desk_lay(k, POWER != 0, memory, &s);
+    M m;
+    (void)desk_lay(k, M::POWER != 0, memory, &s);
     s.query = (int)blockIdx.x / k.peers;
     s.rank = (int)blockIdx.x % k.peers;
     s.start = s.rank * k.width;
     s.columns = max(0, min(k.width, k.m - s.start));
     s.turn = 0;
-    transitions<POWER>(k, s);
-    weights<POWER, DIRECT>(k, s);
+    transitions(k, s, m);
+    weights<DIRECT>(k, s, m);
     class_masses(k, s);
-    write_results(k, s);
-    if (k.differentiates) backward<POWER, DIRECT>(k, s);
+    write_results(k, s, m);
+    if (k.differentiates) backward<DIRECT>(k, s, m);
     peers_meet(k.peers); /* nobody leaves while a peer may still read its memory */
 }
 
@@ -45,6 +47,7 @@ struct plan {
     struct walk_f32 k;
     struct units u;
     int power; /* a = b^power; 0: both are kept */
+    int tall;  /* rows of a thread where the matrices lie in registers; k.across are its columns */
     size_t shared_bytes;
     size_t rows, channels;                      /* nq * rq; padded */
     float *phi, *d_query_unit, *d_support_unit; /* phi becomes d phi */
@@ -68,6 +71,16 @@ static struct sharpness sharpness_of(double gamma)
     return {high, (float)(x - (double)high)};
 }
 
+/* Chebyshev's steps shrink an error by `rate` each for eigenvalues between 0 and a2; two more, as K is not symmetric. */
+static void describe_rounds(double a2, struct walk_f32 *k)
+{
+    const double sigma = a2 / (2 - a2), rate = sigma / (1 + sqrt(1 - sigma * sigma));
+    k->beyond = (float)(2 / (2 - a2));
+    k->sigma2 = (float)(sigma * sigma);
+    k->quick = PLAIN_ROUNDS + 2 + (int)ceil(log(ITERATED_ERROR) / log(rate));
+    k->rounds = k->quick + (int)ceil(log(ITERATED_ERROR) / log(a2));
+}
+
 static void describe(const struct walk_args *a, struct plan *p)
 {
     struct walk_f32 *k = &p->k;
@@ -85,7 +98,7 @@ static void describe(const struct walk_args *a, struct plan *p)
     k->to_support = sharpness_of(a->gamma);
     k->to_query = sharpness_of(a->beta);
     k->direct = a->alpha * a->alpha > MOST_ITERATED;
-    k->rounds = k->direct || a->alpha == 0 ? 0 : (int)ceil(log(ITERATED_ERROR) / log(a->alpha * a->alpha));
+    if (!k->direct && a->alpha > 0) describe_rounds(a->alpha * a->alpha, k);
     k->walks_back = a->alpha > 0 || a->pi_query || a->d_pi_query;
     k->differentiates = a->d_query || a->d_proto;
     k->prob = reals<float>(a->prob);
@@ -112,20 +125,73 @@ static bool is_small(const struct chip *chip, const struct walk_f32 *k)
     return k->direct ? elements <= ENOUGH / 2 || k->peers >= MOST_PEERS / 2 : elements <= ENOUGH;
 }
 
+/* How many clusters run at the same time. The blocks of one lie in a group of processors, 16 or a few more. */
+static int clusters_at_once(const struct chip *chip, int peers, int blocks_a_processor)
+{
+    enum { GROUP = 16 };
+    const int groups = chip->processors / GROUP, left = chip->processors % GROUP;
+    if (peers == 1) return chip->processors * blocks_a_processor;
+    return groups * (GROUP * blocks_a_processor / peers) + left * blocks_a_processor / peers;
+}
+
+/* Cuts a query's columns among `peers` blocks; false when a block's share does not fit into its shared memory. */
+static bool cut(const struct chip *chip, struct plan *p, int peers, int across)
+{
+    struct walk_f32 *k = &p->k;
+    struct desk unused;
+    k->peers = peers;
+    k->across = across;
+    k->width = (int)size_div_up((size_t)k->row, (size_t)peers);
+    k->step = k->width | 1;
+    p->shared_bytes = desk_lay(*k, p->power != 0, NULL, &unused) * sizeof(float);
+    return p->shared_bytes + SMALL_SHARED <= (size_t)chip->shared_bytes;
+}
+
+struct tile_size {
+    int tall, across, blocks; /* blocks: a processor, at most */
+};
+#define TILE_SIZE(TALL, WIDE) {TALL, WIDE, in_registers<2, TALL, WIDE>::BLOCKS},
+static const struct tile_size tile_sizes[] = {WALK_TILES(TILE_SIZE)};
+
+/* How long a query's blocks take with a tile, in elements of a thread: a round costs what its elements cost and what
+ * waiting costs, the more where blocks wait for each other. INT_MAX when the tile is too small, or when blocks that have
+ * little to do would wait for each other. */
+static int tile_time(const struct chip *chip, const struct walk_f32 *k, const struct tile_size *t, int peers)
+{
+    enum { WAIT_ALONE = 50, WAIT_FOR_PEERS = 100, ENOUGH_FOR_PEERS = 12000 };
+    const int at_once = clusters_at_once(chip, peers, t->blocks);
+    if (t->tall * WALK_WARPS < k->rq || peers * t->across * LANES < k->row || at_once == 0) return INT_MAX;
+    if (peers > 1 && k->rq * (k->row / peers) < ENOUGH_FOR_PEERS) return INT_MAX;
+    const int waves = (int)size_div_up((size_t)k->nq, (size_t)at_once);
+    return waves * (t->tall * t->across + (peers > 1 ? WAIT_FOR_PEERS : WAIT_ALONE));
+}
+
+/* Keeps the matrices in registers, on as many blocks a query as end first. False when no tile serves. */
+static bool share_registers(const struct chip *chip, struct plan *p)
+{
+    const int most = chip->has_clusters ? MOST_PEERS : 1;
+    const struct tile_size *best = NULL;
+    int best_peers = 0, least = INT_MAX;
+    if (p->k.rounds == 0 || p->power == 0) return false;
+    for (int peers = 1; peers <= most; peers++)
+        for (const struct tile_size &t : tile_sizes) {
+            const int time = tile_time(chip, &p->k, &t, peers);
+            if (time >= least) continue;
+            least = time;
+            best = &t;
+            best_peers = peers;
+        }
+    p->tall = best ? best->tall : 0;
+    return best && cut(chip, p, best_peers, best->across);
+}
+
 /* How many blocks share a query: as few as its matrices fit into; more, while blocks are fewer than the chip could use and
  * each would still have enough to do. False when even the largest cluster is too small. */
 static bool share_out(const struct chip *chip, struct plan *p)
 {
-    struct walk_f32 *k = &p->k;
     const int most = chip->has_clusters ? MOST_PEERS : 1;
-    for (k->peers = 1; k->peers <= most; k->peers *= 2) {
-        struct desk unused;
-        k->width = (int)size_div_up((size_t)k->row, (size_t)k->peers);
-        k->step = k->width | 1;
-        p->shared_bytes = desk_lay(*k, p->power != 0, NULL, &unused) * sizeof(float);
-        const bool fits = p->shared_bytes + SMALL_SHARED <= (size_t)chip->shared_bytes;
-        if (fits && (is_small(chip, k) || k->peers * 2 > most)) return true;
-    }
+    for (int peers = 1; peers <= most; peers *= 2)
+        if (cut(chip, p, peers, 0) && (is_small(chip, &p->k) || peers * 2 > most)) return true;
     return false;
 }
 
@@ -143,7 +209,7 @@ static bool takes(const struct chip *chip, const struct walk_args *a, struct pla
         !size_is_small(nq * rq))
         return false;
     describe(a, p);
-    return share_out(chip, p);
+    return share_registers(chip, p) || share_out(chip, p);
 }
 
 static void lay(const struct walk_args *a, struct plan *p, struct cursor *c)
@@ -252,16 +318,30 @@ static status cosines(struct gpu *g, const struct plan *p)
 }
 
 typedef void walk_f32_entry(const struct walk_f32);
-template <bool DIRECT> static walk_f32_entry *entry_of(int power)
+template <bool DIRECT> static walk_f32_entry *entry_shared(int power)
 {
-    return power == 2   ? walk_f32_kernel<2, DIRECT>
-           : power == 4 ? walk_f32_kernel<4, DIRECT>
-                        : walk_f32_kernel<0, DIRECT>;
+    return power == 2   ? walk_f32_kernel<in_shared<2>, DIRECT>
+           : power == 4 ? walk_f32_kernel<in_shared<4>, DIRECT>
+                        : walk_f32_kernel<in_shared<0>, DIRECT>;
+}
+
+template <int POWER> static walk_f32_entry *entry_registers(const struct plan *p)
+{
+#define TILE_ENTRY(TALL, WIDE) \
+    if (p->tall == TALL && p->k.across == WIDE) return walk_f32_kernel<in_registers<POWER, TALL, WIDE>, false>;
+    WALK_TILES(TILE_ENTRY)
+    return NULL;
+}
+
+static walk_f32_entry *entry_of(const struct plan *p)
+{
+    if (p->k.across) return p->power == 2 ? entry_registers<2>(p) : entry_registers<4>(p);
+    return p->k.direct ? entry_shared<true>(p->power) : entry_shared<false>(p->power);
 }
 
 static status walk_queries(struct gpu *g, const struct plan *p)
 {
-    walk_f32_entry *const kernel = p->k.direct ? entry_of<true>(p->power) : entry_of<false>(p->power);
+    walk_f32_entry *const kernel = entry_of(p);
     cudaLaunchAttribute attribute = {};
     cudaLaunchConfig_t how = {};
     attribute.id = cudaLaunchAttributeClusterDimension;

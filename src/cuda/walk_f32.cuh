@@ -1,12 +1,20 @@
-/* walk_f32.cuh - the mutual walk in single precision: one query's matrices in shared memory, and products with them.
+/* walk_f32.cuh - the mutual walk in single precision: what one query's blocks share, and the forward pass around its weights.
  *
  * A query belongs to one block, or to the blocks of a cluster, its peers: each holds all rows and `width` columns of
  *   a[i, j] = exp(gamma phi[i, j]),  b[i, j] = exp(beta phi[i, j])
  * without any division: A = scale_a a and B = b scale_b. Cosines are at most 1, so with MOST_SHARPNESS nothing overflows or
  * vanishes and no maximum needs to be subtracted. Where gamma is 2 or 4 times beta only b is kept and a is its power.
  * Sums over rows' elements go through `part` and are added up peer by peer, in the same order by all of them: every peer
- * has the same numbers. Notation: walk.cuh, docs/mcl.md. Files: walk_f32_solve.cuh (the weights), walk_f32_back.cuh (the
- * derivative), units.cuh (unit vectors), walk_f32.cu (the episode). */
+ * has the same numbers.
+ *
+ * Where the matrices lie is the type M of most functions here: in_shared (walk_f32_shared.cuh) or in_registers
+ * (walk_f32_tile.cuh), with the same functions. The caller's threads all call them:
+ *   fill(k, s, part)            the matrices from phi; part[i] = the sum of a's row i
+ *   rows_a, rows_b(k, s, x)     part_of(k, s)[i] = sum over this block's columns of a[i, j] x[j], or b's; gather comes next
+ *   columns_a, columns_b(k, s, x, put)  put(j, sum over rows of a[i, j] x[i]) for this block's columns j
+ *   each_row(k, s, of_row)      element = of_row(i), and element(j, a[i, j], b[i, j]) for all of this block's elements
+ * Notation: walk.cuh, docs/mcl.md. Files: walk_f32_solve.cuh (the weights), walk_f32_back.cuh (the derivative), units.cuh
+ * (unit vectors), walk_f32.cu (the episode). */
 #ifndef CUDA_WALK_F32_CUH
 #define CUDA_WALK_F32_CUH
 #include "cuda/peers.cuh"
@@ -23,11 +31,14 @@ struct sharpness { /* gamma / ln 2, in two pieces */
 
 struct walk_f32 {
     int nq, way, rs, rq, m;
-    int row;          /* numbers between rows of phi and of a part of d phi: m rounded up */
-    int peers, width; /* blocks that share a query, columns of each */
-    int step, n_step; /* numbers between rows in shared memory; odd, so that columns lie in all banks */
-    int rounds;       /* of the iteration; 0: none needed */
-    bool direct;      /* instead of iterating */
+    int row;              /* numbers between rows of phi and of a part of d phi: m rounded up */
+    int peers, width;     /* blocks that share a query, columns of each */
+    int step, n_step;     /* numbers between rows in shared memory; odd, so that columns lie in all banks */
+    int across;           /* columns of a thread where the matrices lie in registers; 0: they do not */
+    int rounds;           /* of the iteration at most; 0: none needed */
+    int quick;            /* the round from which on they are plain again */
+    float beyond, sigma2; /* of the quick ones: walk_f32_solve.cuh */
+    bool direct;          /* instead of iterating */
     bool walks_back, differentiates;
     float gamma, beta, alpha, a2, rest; /* a2 = alpha^2, rest = 1 - alpha^2 */
     struct sharpness to_support, to_query;
@@ -42,14 +53,15 @@ struct walk_f32 {
 
 /* One block's share of a query, in shared memory. */
 struct desk {
-    float *a, *b;                           /* [rq, step]; a NULL: a power of b */
+    float *a, *b;                           /* [rq, step], or NULL: in registers; a NULL: a power of b */
     float *n;                               /* [rq + 1, n_step], direct only: walk_f32_solve.cuh */
     float *pivot;                           /* [rq] inverse pivots of n */
     float *part;                            /* [2, max(rq, way)] this block's sums, in turns */
     float *scale_a, *first, *w, *x, *u, *y; /* [rq] */
+    float *plain, *before;                  /* [rq] of the iteration */
     float *scale_b, *pi, *v, *t, *tq, *c;   /* [width] */
     float *mass;                            /* [way] */
-    float *group;                           /* [WALK_THREADS] */
+    float *group;                           /* [WALK_THREADS], or [WALK_WARPS, across, LANES] */
     int query, rank, start, columns; /* the first column and how many there are: fewer at the end, perhaps none */
     int turn;
 };
@@ -66,24 +78,30 @@ static __host__ __device__ inline size_t desk_lay(const struct walk_f32 &k, bool
         return p;
     };
     const size_t rq = (size_t)k.rq, width = (size_t)k.width, matrix = rq * (size_t)k.step;
-    s->a = powers ? NULL : take(matrix);
-    s->b = powers || k.walks_back ? take(matrix) : NULL;
+    s->a = powers || k.across ? NULL : take(matrix);
+    s->b = !k.across && (powers || k.walks_back) ? take(matrix) : NULL;
     s->n = k.direct ? take((rq + 1) * (size_t)k.n_step) : NULL;
     s->pivot = k.direct ? take(rq) : NULL;
     s->tq = k.d_pi_query ? take(width) : NULL;
-    float **const of_rows[] = {&s->scale_a, &s->first, &s->w, &s->x, &s->u, &s->y};
+    float **const of_rows[] = {&s->scale_a, &s->first, &s->w, &s->x, &s->u, &s->y, &s->plain, &s->before};
     for (float **p : of_rows) *p = take(rq);
     float **const of_columns[] = {&s->scale_b, &s->pi, &s->v, &s->t, &s->c};
     for (float **p : of_columns) *p = take(width);
     s->part = take(2 * (size_t)walk_part(k));
     s->mass = take((size_t)k.way);
-    s->group = take(WALK_THREADS);
+    s->group = take(k.across ? (size_t)k.across * WALK_THREADS : WALK_THREADS);
     return used;
 }
 
 static __device__ inline float lanes_sum(float x)
 {
     for (int half = LANES / 2; half; half /= 2) x += __shfl_xor_sync(ALL_LANES, x, half);
+    return x;
+}
+
+static __device__ inline float lanes_max(float x)
+{
+    for (int half = LANES / 2; half; half /= 2) x = fmaxf(x, __shfl_xor_sync(ALL_LANES, x, half));
     return x;
 }
 
@@ -99,106 +117,42 @@ static __device__ inline float exponential(float phi, struct sharpness g)
 
 template <int POWER> static __device__ inline float power(float x) { return POWER == 4 ? (x * x) * (x * x) : x * x; }
 
-/* The matrices as functions of the place in shared memory. */
-template <int POWER> struct matrix_a {
-    const float *a, *b;
-    __device__ explicit matrix_a(const struct desk &s) : a(s.a), b(s.b) {}
-    __device__ float operator()(int at) const { return POWER ? power<POWER>(b[at]) : a[at]; }
-};
-struct matrix_b {
-    const float *b;
-    __device__ explicit matrix_b(const struct desk &s) : b(s.b) {}
-    __device__ float operator()(int at) const { return b[at]; }
-};
-
 /* Where this block's sums go that `gather` adds up next. */
 static __device__ inline float *part_of(const struct walk_f32 &k, const struct desk &s)
 {
     return s.part + (s.turn & 1) * walk_part(k);
 }
 
-/* put(i, sum over peers of part[i]) for i < count. Two parts in turns: who writes the next one does not disturb those that
- * still read this one, and the one after it comes after the next meeting. */
+/* The sum over peers of a number of their parts. All are asked for before the first one is waited for. */
+static __device__ inline float peers_sum(const struct walk_f32 &k, float *part)
+{
+    float of[MOST_PEERS], sum = 0;
+    if (k.peers == 1) return *part;
+#pragma unroll
+    for (int p = 0; p < MOST_PEERS; p++) of[p] = p < k.peers ? *peer_of(part, p, k.peers) : 0;
+#pragma unroll
+    for (int p = 0; p < MOST_PEERS; p++) sum += of[p];
+    return sum;
+}
+
+/* put(i, sum over peers of part[i]) for i < count; whether all of them said true. Two parts in turns: who writes the next
+ * one does not disturb those that still read this one, and the one after it comes after the next meeting. */
+template <typename F> static __device__ bool gather_all(const struct walk_f32 &k, struct desk &s, int count, F put)
+{
+    float *part = part_of(k, s);
+    bool all = true;
+    peers_meet(k.peers);
+    for (int i = (int)threadIdx.x; i < count; i += WALK_THREADS)
+        if (!put(i, peers_sum(k, part + i))) all = false;
+    s.turn++;
+    return __syncthreads_and(all) != 0;
+}
 template <typename F> static __device__ void gather(const struct walk_f32 &k, struct desk &s, int count, F put)
 {
-    float *part = part_of(k, s);
-    peers_meet(k.peers);
-    for (int i = (int)threadIdx.x; i < count; i += WALK_THREADS) {
-        float sum = 0;
-        for (int p = 0; p < k.peers; p++) sum += peer_of(part, p, k.peers)[i];
+    (void)gather_all(k, s, count, [&](int i, float sum) {
         put(i, sum);
-    }
-    s.turn++;
-    __syncthreads();
-}
-
-/* part[i] = sum over this block's columns of m[i, j] x[j]; a warp takes ROWS rows at a time. */
-template <int ROWS, typename M>
-static __device__ void rows_times_by(const struct walk_f32 &k, const struct desk &s, M m, const float *x)
-{
-    float *part = part_of(k, s);
-    for (int i = warp_of() * ROWS; i < k.rq; i += WALK_WARPS * ROWS) {
-        float sum[ROWS] = {};
-        int from[ROWS];
-        for (int r = 0; r < ROWS; r++) from[r] = (i + r < k.rq ? i + r : k.rq - 1) * k.step;
-        for (int j = lane_of(); j < s.columns; j += LANES) {
-            const float factor = x[j];
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) sum[r] = fmaf(m(from[r] + j), factor, sum[r]);
-        }
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) sum[r] = lanes_sum(sum[r]);
-        for (int r = 0; r < ROWS; r++)
-            if (lane_of() == 0 && i + r < k.rq) part[i + r] = sum[r];
-    }
-}
-
-/* The same with all warps at work where rows are few. Gather comes next. */
-template <typename M>
-static __device__ void rows_times(const struct walk_f32 &k, const struct desk &s, M m, const float *x)
-{
-    if (k.rq <= 2 * WALK_WARPS) rows_times_by<2>(k, s, m, x);
-    else rows_times_by<4>(k, s, m, x);
-}
-
-/* The sum over rows [from, to) of m[i, j] x[i], in two chains. */
-template <typename M>
-static __device__ inline float column_sum(const struct walk_f32 &k, M m, const float *x, int from, int to, int j)
-{
-    float even = 0, odd = 0;
-    int i = from;
-#pragma unroll 4
-    for (; i + 1 < to; i += 2) {
-        even = fmaf(m(i * k.step + j), x[i], even);
-        odd = fmaf(m((i + 1) * k.step + j), x[i + 1], odd);
-    }
-    if (i < to) even = fmaf(m(i * k.step + j), x[i], even);
-    return even + odd;
-}
-
-/* put(j, sum over rows of m[i, j] x[i]) for this block's columns. Neighbouring threads take neighbouring columns; where
- * there are warps to spare, groups of them share the rows. */
-template <typename M, typename F>
-static __device__ void columns_times(const struct walk_f32 &k, const struct desk &s, M m, const float *x, F put)
-{
-    const int chunks = (s.columns + LANES - 1) / LANES;
-    const int groups = chunks > 0 && chunks * 2 <= WALK_WARPS ? WALK_WARPS / chunks : 1;
-    if (groups == 1) {
-        for (int j = (int)threadIdx.x; j < s.columns; j += WALK_THREADS) put(j, column_sum(k, m, x, 0, k.rq, j));
-        __syncthreads();
-        return;
-    }
-    const int rows = (k.rq + groups - 1) / groups, own = warp_of() / chunks, from = own * rows;
-    const int j = warp_of() % chunks * LANES + lane_of();
-    if (own < groups && j < s.columns)
-        s.group[own * chunks * LANES + j] = column_sum(k, m, x, from, from + rows < k.rq ? from + rows : k.rq, j);
-    __syncthreads();
-    for (int c = (int)threadIdx.x; c < s.columns; c += WALK_THREADS) {
-        float sum = 0;
-        for (int g = 0; g < groups; g++) sum += s.group[g * chunks * LANES + c];
-        put(c, sum);
-    }
-    __syncthreads();
+        return true;
+    });
 }
 
 /* The sum of x[n], found by every warp for itself. */
@@ -209,36 +163,23 @@ static __device__ inline float all_of(int n, const float *x)
     return lanes_sum(sum);
 }
 
-/* a, b and their scales. */
-template <int POWER> static __device__ void transitions(const struct walk_f32 &k, struct desk &s)
+/* The largest |x[i]|, found the same way. */
+static __device__ inline float largest_of(int n, const float *x)
 {
-    float *part = part_of(k, s);
-    for (int i = warp_of(); i < k.rq; i += WALK_WARPS) {
-        const float *phi = k.phi + ((size_t)s.query * (size_t)k.rq + (size_t)i) * (size_t)k.row + s.start;
-        float sum = 0;
-#pragma unroll 4
-        for (int j = lane_of(); j < s.columns; j += LANES) {
-            const int at = i * k.step + j;
-            float a;
-            if (POWER) {
-                const float b = exponential(phi[j], k.to_query);
-                s.b[at] = b;
-                a = power<POWER>(b);
-            } else {
-                a = exponential(phi[j], k.to_support);
-                s.a[at] = a;
-                if (k.walks_back) s.b[at] = exponential(phi[j], k.to_query);
-            }
-            sum += a;
-        }
-        sum = lanes_sum(sum);
-        if (lane_of() == 0) part[i] = sum;
-    }
+    float most = 0;
+    for (int i = lane_of(); i < n; i += LANES) most = fmaxf(most, fabsf(x[i]));
+    return lanes_max(most);
+}
+
+/* a, b and their scales. */
+template <typename M> static __device__ __forceinline__ void transitions(const struct walk_f32 &k, struct desk &s, M &m)
+{
+    m.fill(k, s, part_of(k, s));
     for (int i = (int)threadIdx.x; i < k.rq; i += WALK_THREADS) s.x[i] = 1;
     gather(k, s, k.rq, [&](int i, float sum) { s.scale_a[i] = 1 / sum; });
     if (!k.walks_back) return;
-    columns_times(k, s, matrix_b(s), s.x, [&](int j, float sum) { s.scale_b[j] = 1 / sum; });
-    rows_times(k, s, matrix_b(s), s.scale_b);
+    m.columns_b(k, s, s.x, [&](int j, float sum) { s.scale_b[j] = 1 / sum; });
+    m.rows_b(k, s, s.scale_b);
     gather(k, s, k.rq,
            [&](int i, float sum) { s.first[i] = (1 + k.alpha * sum) / ((float)k.rq + k.alpha * (float)k.m); });
 }
@@ -271,7 +212,8 @@ static __device__ inline float log_mass_of(const struct walk_f32 &k, const struc
     return mass > 0.5f ? -log1pf(other_masses(k, s, c) / mass) : logf(mass);
 }
 
-static __device__ inline void write_results(const struct walk_f32 &k, struct desk &s)
+template <typename M>
+static __device__ __forceinline__ void write_results(const struct walk_f32 &k, struct desk &s, M &m)
 {
     const size_t n = (size_t)s.query;
     for (int c = (int)threadIdx.x; s.rank == 0 && c < k.way; c += WALK_THREADS) {
@@ -286,11 +228,11 @@ static __device__ inline void write_results(const struct walk_f32 &k, struct des
         for (int j = (int)threadIdx.x; j < s.columns; j += WALK_THREADS)
             k.pi_support[n * (size_t)k.m + (size_t)(s.start + j)] = s.pi[j];
     if (!k.pi_query) return;
-    const float m = (float)k.m, rq = (float)k.rq, a = k.alpha;
+    const float all = (float)k.m, rq = (float)k.rq, a = k.alpha;
     for (int j = (int)threadIdx.x; j < s.columns; j += WALK_THREADS)
-        s.c[j] = s.scale_b[j] * (k.rest + a * (rq + a * m) * s.pi[j]) / (m + a * rq);
+        s.c[j] = s.scale_b[j] * (k.rest + a * (rq + a * all) * s.pi[j]) / (all + a * rq);
     __syncthreads();
-    rows_times(k, s, matrix_b(s), s.c);
+    m.rows_b(k, s, s.c);
     gather(k, s, k.rq, [&](int i, float sum) {
         if (s.rank == 0) k.pi_query[n * (size_t)k.rq + (size_t)i] = sum;
     });

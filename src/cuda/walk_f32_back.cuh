@@ -56,54 +56,57 @@ static __device__ inline void cotangent_of_label(const struct walk_f32 &k, struc
 /* largest[block] from what each thread has seen. */
 static __device__ inline void write_largest(const struct walk_f32 &k, const struct desk &s, float most)
 {
-    for (int half = LANES / 2; half; half /= 2) most = fmaxf(most, __shfl_xor_sync(ALL_LANES, most, half));
+    most = lanes_max(most);
     if (lane_of() == 0) s.group[warp_of()] = most;
     __syncthreads();
     for (int i = 0; i < WALK_WARPS; i++) most = fmaxf(most, s.group[i]);
     if (threadIdx.x == 0) k.largest[s.query * k.peers + s.rank] = most;
 }
 
-/* The part of d phi that comes through B, at row i and column j. */
-static __device__ inline float through_b(const struct walk_f32 &k, const struct desk &s, const float *gq, int i, int j)
+/* The part of d phi that comes through B, at row i and column j, where b is `here`. */
+static __device__ inline float through_b(const struct walk_f32 &k, const struct desk &s, const float *gq, int i, int j,
+                                         float here)
 {
     const float m = (float)k.m, rq = (float)k.rq, a = k.alpha;
     float sum = fmaf(k.a2, s.pi[j], a * k.rest / (rq + a * m)) * (s.y[i] - s.t[j]);
     if (gq) sum += (k.rest + a * (rq + a * m) * s.pi[j]) / (m + a * rq) * (gq[i] - s.tq[j]);
-    return k.beta * s.b[i * k.step + j] * s.scale_b[j] * sum;
+    return k.beta * here * s.scale_b[j] * sum;
 }
 
-template <int POWER> static __device__ void write_d_phi(const struct walk_f32 &k, const struct desk &s, const float *gq)
+template <typename M>
+static __device__ __forceinline__ void write_d_phi(const struct walk_f32 &k, const struct desk &s, M &m,
+                                                   const float *gq)
 {
-    const matrix_a<POWER> a(s);
     float most = 0;
-    for (int i = warp_of(); i < k.rq; i += WALK_WARPS) {
+    m.each_row(k, s, [&](int i) {
         float *to = k.d_phi + ((size_t)s.query * (size_t)k.rq + (size_t)i) * (size_t)k.row + s.start;
-        const float there = k.gamma * s.w[i] * s.scale_a[i];
-        for (int j = lane_of(); j < s.columns; j += LANES) {
-            float d = there * a(i * k.step + j) * (s.v[j] - s.y[i]);
-            if (k.walks_back) d += through_b(k, s, gq, i, j);
+        const float there = k.gamma * s.w[i] * s.scale_a[i], y = s.y[i];
+        return [=, &k, &s, &most](int j, float a, float b) {
+            float d = there * a * (s.v[j] - y);
+            if (k.walks_back) d += through_b(k, s, gq, i, j, b);
             to[j] = d;
             most = fmaxf(most, fabsf(d));
-        }
-    }
+        };
+    });
     write_largest(k, s, most);
 }
 
-template <int POWER, bool DIRECT> static __device__ void backward(const struct walk_f32 &k, struct desk &s)
+template <bool DIRECT, typename M>
+static __device__ __forceinline__ void backward(const struct walk_f32 &k, struct desk &s, M &m)
 {
     const float *gq = k.d_pi_query ? k.d_pi_query + (size_t)s.query * (size_t)k.rq : NULL;
-    if (gq) columns_times(k, s, matrix_b(s), gq, [&](int j, float sum) { s.tq[j] = sum * s.scale_b[j]; });
+    if (gq) m.columns_b(k, s, gq, [&](int j, float sum) { s.tq[j] = sum * s.scale_b[j]; });
     if (k.labels) cotangent_of_label(k, s);
     else cotangent_of_outputs(k, s, gq);
-    rows_times(k, s, matrix_a<POWER>(s), s.v);
+    m.rows_a(k, s, s.v);
     gather(k, s, k.rq, [&](int i, float sum) { s.u[i] = sum * s.scale_a[i]; });
-    if (DIRECT) adjoint_direct(k, s);
-    else adjoint_iterated<POWER>(k, s);
+    if constexpr (DIRECT) adjoint_direct(k, s);
+    else adjoint_iterated(k, s, m);
     if (k.walks_back)
-        columns_times(k, s, matrix_b(s), s.y, [&](int j, float sum) {
+        m.columns_b(k, s, s.y, [&](int j, float sum) {
             s.t[j] = sum * s.scale_b[j];
             s.v[j] = fmaf(k.a2, s.t[j], s.v[j]);
         });
-    write_d_phi<POWER>(k, s, gq);
+    write_d_phi(k, s, m, gq);
 }
 #endif

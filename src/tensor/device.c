@@ -1,4 +1,4 @@
-/* device.c - what all devices share: an arena over a device's memory, the choice of its maths, and the sentence for a
+/* device.c - what all devices share: an arena over a device's memory, steps as one, the choice of its maths, and the sentence for a
  * missing primitive. */
 #include "tensor/device.h"
 #include <string.h>
@@ -18,6 +18,14 @@ static void give(void *context, void *memory)
 arena *device_arena(struct device *d, size_t first_block_bytes)
 {
     return arena_new_from((struct arena_source){take, give, d}, first_block_bytes);
+}
+
+status device_together_begin(struct device *d) { return d->together_begin ? d->together_begin(d) : OK; }
+
+status device_together_end(struct device *d, status st)
+{
+    const status ended = d->together_end ? d->together_end(d) : OK;
+    return st == OK ? ended : st;
 }
 
 const char *maths_name(enum maths m)

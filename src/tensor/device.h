@@ -11,7 +11,7 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 9 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 10 }; /* raise when this file, prims.def or prims.h changes */
 
 /* How a network in single precision is computed. Statistics, parameters, heads and losses are f32 in all of them. */
 enum maths {
@@ -36,6 +36,10 @@ struct device {
     status (*zero)(struct device *d, void *memory, size_t bytes);
     status (*sync)(struct device *d);                /* waits, and reports what failed since the last sync */
     status (*room)(struct device *d, size_t *bytes); /* memory that is free now */
+    /* Both or neither: calls between them may be kept and carried out as one, which takes less time where steps are many and
+     * alike. To be used through device_together_begin and _end, which do nothing where there is neither. */
+    status (*together_begin)(struct device *d);
+    status (*together_end)(struct device *d);
     void (*close)(struct device *d);
     struct prims prim[DT_REALS];
     void *state; /* owned by the device */
@@ -43,6 +47,9 @@ struct device {
 
 /* An arena whose blocks are memory of the device. */
 arena *device_arena(struct device *d, size_t first_block_bytes);
+/* Around the calls of a step. `st` is how they went; the end returns that, or what it failed with itself. */
+status device_together_begin(struct device *d);
+status device_together_end(struct device *d, status st);
 /* Sets it by its name: "f32", "tf32", "bf16"; ST_UNSUPPORTED where the device does not know it. */
 status device_set_maths(struct device *d, const char *name);
 const char *maths_name(enum maths m);

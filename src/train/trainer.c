@@ -324,14 +324,14 @@ static status record_loss(struct trainer *t, const struct pass *p, var **out)
     return cause == OK ? tape_status(t->tape) : cause;
 }
 
-status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures, struct taught *out)
+static status step_calls(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
+                         struct taught *out)
 {
     status st = OK;
     struct device *d = tape_device(t->tape);
     struct pass pass = {l, step, pictures, NULL};
     var *v = NULL;
     float loss = 0;
-    *out = (struct taught){0};
     tape_reset(t->tape, TAPE_TRAINING);
     if (!pictures) TRY(trainer_plan(t, l, &pass.items));
     TRY(params_zero_grad(t->model.params));
@@ -346,4 +346,12 @@ status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, co
     out->loss = (double)loss;
 done:
     return st;
+}
+
+status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures, struct taught *out)
+{
+    struct device *d = tape_device(t->tape);
+    *out = (struct taught){0};
+    const status st = device_together_begin(d);
+    return st == OK ? device_together_end(d, step_calls(t, l, step, pictures, out)) : st;
 }

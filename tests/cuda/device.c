@@ -84,3 +84,38 @@ TEST(cuda_no_memory_is_an_error_that_can_be_got_over)
     d->release(d, memory);
     d->close(d);
 }
+
+/* Each step uploads its own numbers and copies them to a place of its own; some are disturbed on the way. */
+TEST(cuda_steps_taken_together_do_what_was_called)
+{
+    enum { STEPS = 16, BYTES = 4096, WAITS = 7, TAKES = 9, SENDS_MUCH = 11, LARGE = 3 << 20 };
+    struct device *d = open_gpu();
+    if (!d) return;
+    static unsigned char sent[BYTES], back[BYTES], large[LARGE];
+    void *a = NULL, *all = NULL, *more = NULL, *much = NULL;
+    REQUIRE(d->alloc(d, BYTES, &a) == OK && d->alloc(d, STEPS * BYTES, &all) == OK && d->alloc(d, LARGE, &much) == OK);
+    for (size_t s = 0; s < STEPS; s++) {
+        status st = device_together_begin(d);
+        memset(sent, (int)s + 1, sizeof sent);
+        if (st == OK) st = d->upload(d, a, sent, sizeof sent);
+        memset(sent, 0xee, sizeof sent);
+        if (s == WAITS) {
+            EXPECT_OK(d->download(d, back, a, sizeof back));
+            EXPECT_INT(back[BYTES - 1], s + 1);
+        }
+        if (s == TAKES) EXPECT_OK(d->alloc(d, BYTES, &more));
+        if (s == SENDS_MUCH) EXPECT_OK(d->upload(d, much, large, sizeof large));
+        if (st == OK) st = d->copy(d, (char *)all + s * BYTES, a, BYTES);
+        EXPECT_OK(device_together_end(d, st));
+    }
+    for (size_t s = 0; s < STEPS; s++) {
+        EXPECT_OK(d->download(d, back, (char *)all + s * BYTES, BYTES));
+        EXPECT_INT(back[0], s + 1);
+        EXPECT_INT(back[BYTES - 1], s + 1);
+    }
+    d->release(d, a);
+    d->release(d, all);
+    d->release(d, more);
+    d->release(d, much);
+    d->close(d);
+}

@@ -164,6 +164,67 @@ static void check_cotangents(struct pair *p, struct random *r, const struct maps
     free(seen);
 }
 
+/* Both ways of asking for gradients. */
+static void check_both(struct pair *p, struct random *r, const struct maps *m, struct walk s)
+{
+    check_episode(p, m, s);
+    check_cotangents(p, r, m, s);
+}
+
+/* A device may share a query out among its processors by how many queries and how large maps there are. */
+TEST(walk_in_single_precision_holds_for_many_queries_with_large_maps)
+{
+    static const size_t large[][5] = {
+        {5, 12, 144, 43, 144}, {5, 12, 100, 45, 100}, {6, 9, 97, 7, 131}, {5, 9, 64, 140, 63}};
+    struct random r = test_random();
+    struct pair p;
+    REQUIRE(pair_open(&p));
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        struct maps m = maps_single(&r, large[i]);
+        const double *own = sharp[i % 3];
+        check_both(&p, &r, &m, (struct walk){own[0], own[1], 0.5, WALK_AUTO});
+        maps_free(&m);
+    }
+    pair_close(&p);
+}
+
+/* Makes features of a map [pictures, channels, locations] alike: each is one of `kinds`, chosen at random, and a little
+ * noise. */
+static void make_alike(struct random *r, size_t kinds, const double *kind, double *x, const size_t *d)
+{
+    for (size_t n = 0; n < d[0]; n++)
+        for (size_t l = 0; l < d[2]; l++) {
+            const double *own = kind + (size_t)random_below(r, kinds) * d[1];
+            for (size_t c = 0; c < d[1]; c++)
+                x[(n * d[1] + c) * d[2] + l] = (double)(float)(own[c] + 0.2 * random_normal(r));
+        }
+}
+
+/* Walks among features of a few kinds hardly leave a kind: the error of an iteration shrinks as slowly as it ever can. */
+TEST(walk_in_single_precision_holds_for_features_of_few_kinds)
+{
+    static const size_t shapes[][5] = {
+        {5, 24, 25, 3, 25}, {5, 24, 100, 2, 100}, {5, 24, 144, 2, 144}, {3, 24, 11, 2, 150}};
+    static const double dampings[] = {0.1, 0.3, 0.5, 0.7};
+    enum { KINDS = 2, CHANNELS = 24 };
+    struct random r = test_random();
+    double kind[KINDS * CHANNELS];
+    struct pair p;
+    REQUIRE(pair_open(&p));
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) kind[i] = random_normal(&r);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct maps m = maps_single(&r, shapes[i]);
+        make_alike(&r, KINDS, kind, m.proto, (const size_t[]){m.way, m.channels, m.rs});
+        make_alike(&r, KINDS, kind, m.query, (const size_t[]){m.nq, m.channels, m.rq});
+        for (size_t k = 0; k < sizeof dampings / sizeof *dampings; k++) {
+            const double *own = sharp[(i + k) % SHARP];
+            check_both(&p, &r, &m, (struct walk){own[0], own[1], dampings[k], WALK_AUTO});
+        }
+        maps_free(&m);
+    }
+    pair_close(&p);
+}
+
 TEST(walk_in_single_precision_has_gradients_from_cotangents_on_all_outputs)
 {
     struct random r = test_random();
