@@ -1,5 +1,5 @@
-/* conv_half.cu - convolutions of maps in bf16, or of maps in f32 with TF32 products: pictures by conv_first.cu, the rest by
- * cuDNN.
+/* conv_half.cu - convolutions of maps in bf16, or of maps in f32 with TF32 products: pictures by conv_first.cu, 64 channels
+ * by conv_64.cu where it serves, the rest by cuDNN.
  *
  * Filters [out, in, kh, kw] are brought into its order [out, kh, kw, in] and type at every call, unless they are frozen:
  * they change with every step, and there are few of them. Its tensor cores want channels in groups of eight, so a thinner
@@ -71,7 +71,7 @@ status conv_half_prepare(struct gpu *g, const tensor *x, const tensor *w, struct
     const struct dnn_shape c = shape_of(x, w, w, s, DNN_FORWARD); /* of the result only the filters count here */
     const size_t numbers = w->dim[0] * (size_t)(c.kh * c.kw * c.in);
     *out = {true, 0, NULL};
-    if (is_half(x) && first_serves(x, w, s)) return OK;
+    if ((is_half(x) && first_serves(x, w, s)) || conv_64_serves(g, x, w, s)) return OK;
     GPU_TRY(g, cudaMalloc(&out->memory, numbers * (is_half(x) ? sizeof(bf16) : sizeof(float))));
     out->form = form_of(x);
     return is_half(x) ? order_filters(g, c, w, (bf16 *)out->memory) : order_filters(g, c, w, (float *)out->memory);
@@ -97,6 +97,7 @@ status conv_half(struct gpu *g, const tensor *x, const tensor *w, const struct c
 {
     if (count_of(y) == 0) return OK;
     if (is_half(x) && first_serves(x, w, s)) return first_conv(g, x, w, NULL, y);
+    if (conv_64_serves(g, x, w, s)) return conv_64(g, x, w, NULL, y);
     return is_half(x) ? forward<bf16>(g, x, w, ready, s, y) : forward<float>(g, x, w, ready, s, y);
 }
 
@@ -151,6 +152,7 @@ status conv_half_affine(struct gpu *g, const struct conv_affine_args *a, tensor 
     const struct conv_after after = {by, and_add, low, a->pool};
     if (is_half(a->x) && first_serves(a->x, a->w, a->shape)) return first_conv(g, a->x, a->w, &after, y);
     if (a->pool) return pooled(g, a, y);
+    if (conv_64_serves(g, a->x, a->w, a->shape)) return conv_64(g, a->x, a->w, &after, y);
     PASS(conv_half(g, a->x, a->w, a->ready, a->shape, y));
     if (!is_half(y)) return bend(g, by, and_add, low, y);
     return y->dim[3] % 8 ? bend_half<1>(g, by, and_add, low, y) : bend_half<8>(g, by, and_add, low, y);
@@ -204,6 +206,7 @@ static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct co
 status conv_half_grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
 {
     if (count_of(dx) == 0) return OK;
+    if (!add && conv_64_serves(g, dx, w, s)) return conv_64_grad_x(g, w, dy, dx);
     return is_half(dx) ? grad_x<bf16>(g, w, dy, s, add, dx) : grad_x<float>(g, w, dy, s, add, dx);
 }
 

@@ -32,4 +32,9 @@ struct conv_after { /* y = leaky_relu(conv * scale + shift), with `pool` the lar
 };
 status first_conv(struct gpu *g, const tensor *x, const tensor *w, const struct conv_after *after, tensor *y); /* NULL: none */
 status first_grad_w(struct gpu *g, const tensor *x, const tensor *dy, tensor *dw);
+
+/* conv_64.cu: 3x3 over 64 channels in and out, stride 1, the map keeps its size; many pixels, on Hopper. No pooling. */
+bool conv_64_serves(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s);
+status conv_64(struct gpu *g, const tensor *x, const tensor *w, const struct conv_after *after, tensor *y);
+status conv_64_grad_x(struct gpu *g, const tensor *w, const tensor *dy, tensor *dx); /* overwrites dx */
 #endif
