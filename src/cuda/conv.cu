@@ -177,7 +177,8 @@ template <typename real> status conv2d_affine(struct device *d, const struct con
 }
 
 template <typename real>
-status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
+status conv2d_grad_x(struct device *d, const tensor *w, const struct conv_ready *, const tensor *dy, struct conv_shape s,
+                     bool add, tensor *dx)
 {
     struct gpu *g = gpu_enter(d);
     const struct conv c = conv_of(dx, w, dy, s, sizeof(real));
@@ -243,11 +244,12 @@ static status conv2d_prepare_f32(struct device *d, const tensor *x, const tensor
     return by_tensor_cores(g, x) ? conv_half_prepare(g, x, w, s, out) : conv2d_prepare(d, x, w, s, out);
 }
 
-static status conv2d_grad_x_f32(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
-                                tensor *dx)
+static status conv2d_grad_x_f32(struct device *d, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                                struct conv_shape s, bool add, tensor *dx)
 {
     struct gpu *g = gpu_enter_beside(d);
-    return by_tensor_cores(g, dx) ? conv_half_grad_x(g, w, dy, s, add, dx) : conv2d_grad_x<float>(d, w, dy, s, add, dx);
+    return by_tensor_cores(g, dx) ? conv_half_grad_x(g, w, ready, dy, s, add, dx)
+                                  : conv2d_grad_x<float>(d, w, ready, dy, s, add, dx);
 }
 
 static status conv2d_grad_w_f32(struct device *d, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)

@@ -1,9 +1,8 @@
 /* conv_half.cu - convolutions of maps in bf16, or of maps in f32 with TF32 products: pictures by conv_first.cu, 64 channels
  * by conv_64.cu where it serves, the rest by cuDNN.
  *
- * Filters [out, in, kh, kw] are brought into its order [out, kh, kw, in] and type at every call, unless they are frozen:
- * they change with every step, and there are few of them. Its tensor cores want channels in groups of eight, so a thinner
- * map is widened first. */
+ * Filters [out, in, kh, kw] are brought into its order [out, kh, kw, in] and type once a step, or once for all where they
+ * are frozen. Its tensor cores want channels in groups of eight, so a thinner map is widened first. */
 #include "cuda/dnn.cuh"
 #include "cuda/filters.cuh"
 #include "cuda/half.cuh"
@@ -70,9 +69,11 @@ status conv_half_prepare(struct gpu *g, const tensor *x, const tensor *w, struct
 {
     const struct dnn_shape c = shape_of(x, w, w, s, DNN_FORWARD); /* of the result only the filters count here */
     const size_t numbers = w->dim[0] * (size_t)(c.kh * c.kw * c.in);
+    void *room = is_half(x) ? out->memory : NULL;
     *out = {true, 0, NULL};
     if ((is_half(x) && first_serves(x, w, s)) || conv_64_serves(g, x, w, s)) return OK;
-    GPU_TRY(g, cudaMalloc(&out->memory, numbers * (is_half(x) ? sizeof(bf16) : sizeof(float))));
+    if (!room) GPU_TRY(g, cudaMalloc(&room, numbers * (is_half(x) ? sizeof(bf16) : sizeof(float))));
+    out->memory = room;
     out->form = form_of(x);
     return is_half(x) ? order_filters(g, c, w, (bf16 *)out->memory) : order_filters(g, c, w, (float *)out->memory);
 }
@@ -184,7 +185,8 @@ static status add_half(struct gpu *g, const bf16 *from, tensor *dx)
 }
 
 template <typename T>
-static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
+static status grad_x(struct gpu *g, const tensor *w, const struct conv_ready *ready, const tensor *dy, struct conv_shape s,
+                     bool add, tensor *dx)
 {
     const struct dnn_shape c = shape_of(dx, w, dy, s, DNN_DATA);
     const size_t in = dx->dim[3], wide = (size_t)c.in;
@@ -192,7 +194,8 @@ static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct co
     struct room room;
     T *to = (T *)dx->data;
     PASS(room_take(g, &c, aside ? span_of(dx, 0, 3) * wide : 0, &room));
-    PASS(order_filters(g, c, w, (T *)room.filters));
+    if (ready && ready->form == form_of(dx)) room.filters = ready->memory;
+    else PASS(order_filters(g, c, w, (T *)room.filters));
     PASS(dnn_run(g, &c, aside ? room.maps : dx->data, room.filters, dy->data));
     if (!aside) return OK;
     const T *from = (const T *)room.maps;
@@ -203,11 +206,12 @@ static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct co
     });
 }
 
-status conv_half_grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
+status conv_half_grad_x(struct gpu *g, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                        struct conv_shape s, bool add, tensor *dx)
 {
     if (count_of(dx) == 0) return OK;
     if (!add && conv_64_serves(g, dx, w, s)) return conv_64_grad_x(g, w, dy, dx);
-    return is_half(dx) ? grad_x<bf16>(g, w, dy, s, add, dx) : grad_x<float>(g, w, dy, s, add, dx);
+    return is_half(dx) ? grad_x<bf16>(g, w, ready, dy, s, add, dx) : grad_x<float>(g, w, ready, dy, s, add, dx);
 }
 
 template <typename T>

@@ -17,7 +17,8 @@ status conv_half(struct gpu *g, const tensor *x, const tensor *w, const struct c
                  tensor *y);
 status conv_half_affine(struct gpu *g, const struct conv_affine_args *a, tensor *y);
 status conv_half_prepare(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, struct conv_ready *out);
-status conv_half_grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx);
+status conv_half_grad_x(struct gpu *g, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                        struct conv_shape s, bool add, tensor *dx);
 status conv_half_grad_w(struct gpu *g, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw);
 
 /* affine_pool.cu: the rest of a pooled conv2d_affine, from its map of the full size. */
