@@ -240,11 +240,11 @@ static status conv2d_prepare(struct device *d, const tensor *x, const tensor *w,
     return OK;
 }
 
-static status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
-                            tensor *dx)
+static status conv2d_grad_x(struct device *d, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                            struct conv_shape s, bool add, tensor *dx)
 {
     tensor fresh;
-    (void)d;
+    (void)d, (void)ready;
     if (!tensor_count(dx)) return OK;
     if (!add) return call_of(GRAD_X, dx, w, dy, s);
     status st = fresh_like(dx, &fresh);

@@ -148,7 +148,7 @@ static status pool_affine(struct gpu *g, const struct conv c, const struct conv_
     });
 }
 
-/* Nothing is kept: to bring weights into order costs little here. */
+/* Nothing is kept where no tensor cores are asked for: to bring weights into order costs little there. */
 static status conv2d_prepare(struct device *, const tensor *, const tensor *, struct conv_shape, struct conv_ready *out)
 {
     *out = {true, 0, NULL};
@@ -177,7 +177,8 @@ template <typename real> status conv2d_affine(struct device *d, const struct con
 }
 
 template <typename real>
-status conv2d_grad_x(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
+status conv2d_grad_x(struct device *d, const tensor *w, const struct conv_ready *, const tensor *dy, struct conv_shape s,
+                     bool add, tensor *dx)
 {
     struct gpu *g = gpu_enter(d);
     const struct conv c = conv_of(dx, w, dy, s, sizeof(real));
@@ -226,34 +227,29 @@ static bool by_tensor_cores(struct gpu *g, const tensor *x) { return is_half(x) 
 static status conv2d_f32(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
 {
     struct gpu *g = gpu_enter(d);
-    return by_tensor_cores(g, x) ? conv_half(g, x, w, s, y) : conv2d<float>(d, x, w, s, y);
-}
-
-/* The map before pooling is kept aside. */
-static status pooled_on_tensor_cores(struct gpu *g, const struct conv_affine_args *a, tensor *y)
-{
-    tensor whole = *y;
-    whole.dim[1] = (a->x->dim[1] + 2 * a->shape.pad - a->w->dim[2]) / a->shape.stride + 1;
-    whole.dim[2] = (a->x->dim[2] + 2 * a->shape.pad - a->w->dim[3]) / a->shape.stride + 1;
-    PASS(gpu_aside(g, count_of(&whole) * (is_half(y) ? 2 : sizeof(float)), &whole.data));
-    PASS(conv_half(g, a->x, a->w, a->shape, &whole));
-    return affine_pool(g, a, &whole, y);
+    return by_tensor_cores(g, x) ? conv_half(g, x, w, NULL, s, y) : conv2d<float>(d, x, w, s, y);
 }
 
 static status conv2d_affine_f32(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
     struct gpu *g = gpu_enter(d);
     if (!by_tensor_cores(g, a->x)) return conv2d_affine<float>(d, a, y);
-    if (!a->scale) return conv_half(g, a->x, a->w, a->shape, y);
-    return a->pool ? pooled_on_tensor_cores(g, a, y)
-                   : conv_half_affine(g, a->x, a->w, a->shape, a->scale, a->shift, a->slope, y);
+    return a->scale ? conv_half_affine(g, a, y) : conv_half(g, a->x, a->w, a->ready, a->shape, y);
 }
 
-static status conv2d_grad_x_f32(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
-                                tensor *dx)
+static status conv2d_prepare_f32(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,
+                                 struct conv_ready *out)
+{
+    struct gpu *g = gpu_enter(d);
+    return by_tensor_cores(g, x) ? conv_half_prepare(g, x, w, s, out) : conv2d_prepare(d, x, w, s, out);
+}
+
+static status conv2d_grad_x_f32(struct device *d, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                                struct conv_shape s, bool add, tensor *dx)
 {
     struct gpu *g = gpu_enter_beside(d);
-    return by_tensor_cores(g, dx) ? conv_half_grad_x(g, w, dy, s, add, dx) : conv2d_grad_x<float>(d, w, dy, s, add, dx);
+    return by_tensor_cores(g, dx) ? conv_half_grad_x(g, w, ready, dy, s, add, dx)
+                                  : conv2d_grad_x<float>(d, w, ready, dy, s, add, dx);
 }
 
 static status conv2d_grad_w_f32(struct device *d, const tensor *x, const tensor *dy, struct conv_shape s, tensor *dw)
@@ -279,6 +275,7 @@ void table_conv(struct prims p[DT_REALS])
     enter<double>(&p[DT_F64]);
     p[DT_F32].conv2d = conv2d_f32;
     p[DT_F32].conv2d_affine = conv2d_affine_f32;
+    p[DT_F32].conv2d_prepare = conv2d_prepare_f32;
     p[DT_F32].conv2d_grad_x = conv2d_grad_x_f32;
     p[DT_F32].conv2d_grad_w = conv2d_grad_w_f32;
 }

@@ -63,9 +63,11 @@ static __device__ inline uint32_t number(const struct layer &l, const struct pla
     return inside ? (uint32_t)__ldg((const unsigned short *)(const void *)l.x + (p.at + t.offset)) : 0;
 }
 
-/* weights [out, 3, k, k] f32; B fragments of 64 filters, whose order lets a lane hold 16 neighbouring channels. */
+/* weights [out, 3, k, k] f32, each filter times its scale where there are any; B fragments of 64 filters, whose order lets
+ * a lane hold 16 neighbouring channels. */
 template <int STEPS>
-static __device__ inline void load_filters(const struct layer &l, const float *weights, unsigned first, uint32_t b[STEPS][8][2])
+static __device__ inline void load_filters(const struct layer &l, const float *weights, const float *scale, unsigned first,
+                                           uint32_t b[STEPS][8][2])
 {
     const unsigned lane = threadIdx.x % WARP, group = lane / 4, quarter = lane % 4, taps = l.k * l.k;
 #pragma unroll
@@ -75,61 +77,128 @@ static __device__ inline void load_filters(const struct layer &l, const float *w
 #pragma unroll
             for (int r = 0; r < 2; r++) {
                 const unsigned filter = first + (group / 2) * 16 + (unsigned)j * 2 + group % 2;
+                const float by = scale ? scale[filter] : 1;
                 uint32_t pair = 0;
                 for (unsigned e = 0; e < 2; e++) {
                     const unsigned index = (unsigned)s * 16 + (unsigned)r * 8 + quarter * 2 + e;
                     const float v = index < 3 * taps ? weights[(filter * 3 + index % 3) * taps + index / 3] : 0;
-                    pair |= (uint32_t)__bfloat16_as_ushort(__float2bfloat16(v)) << (16 * e);
+                    pair |= (uint32_t)__bfloat16_as_ushort(__float2bfloat16(by * v)) << (16 * e);
                 }
                 b[s][j][r] = pair;
             }
 }
 
-template <int STEPS>
-__global__ void __launch_bounds__(FIRST_THREADS) first_kernel(struct layer l, const float *weights, bf16 *y)
+/* What the results go through; the scale is in the filters. */
+enum first_way { FIRST_PLAIN, FIRST_BENT, FIRST_POOLED };
+
+/* Rows of a warp's product: 16 pixels in a row, or with pooling the upper (turn 0) or lower pixels of 8 squares, each with
+ * its left pixel in row `group` and its right one 8 rows on. */
+template <bool POOL>
+static __device__ inline struct place row_place(const struct layer &l, unsigned tile, int turn, int side, unsigned *result)
 {
-    const unsigned lane = threadIdx.x % WARP, group = lane / 4, quarter = lane % 4, first = blockIdx.y * FILTERS;
+    const unsigned group = threadIdx.x % WARP / 4;
+    if (!POOL) {
+        *result = tile * 16 + group + (unsigned)side * 8;
+        return place_of(l, *result);
+    }
+    const unsigned high = l.h / 2, wide = l.w / 2, square = tile * 8 + group, line = square / wide, picture = line / high;
+    const unsigned row = (line - picture * high) * 2 + (unsigned)turn, column = (square - line * wide) * 2 + (unsigned)side;
+    const unsigned pixel = (picture * l.h + row) * l.w + column;
+    *result = square;
+    return place_of(l, pixel < l.pixels ? pixel : l.pixels);
+}
+
+/* c += patches of 16 rows times 64 filters. */
+template <int STEPS>
+static __device__ inline void multiply(const struct layer &l, const struct place place[2], const struct tap taps[STEPS][4],
+                                       const uint32_t b[STEPS][8][2], float c[8][4])
+{
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        uint32_t a[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++) /* rows group, group + 8; then the same 8 columns on */
+            a[r] = number(l, place[r % 2], taps[s][r / 2 * 2]) | number(l, place[r % 2], taps[s][r / 2 * 2 + 1]) << 16;
+#pragma unroll
+        for (int j = 0; j < 8; j++) mma(c[j], a, b[s][j]);
+    }
+}
+
+static __device__ inline float larger(float a, float b) { return b > a || b != b ? b : a; } /* a NaN before all */
+
+/* One row's 16 channels of this lane. */
+template <bool BENT> static __device__ inline void put_row(const float *shift, float low, const float c[16], bf16 *y)
+{
+    float out[16];
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+        const float z = BENT ? c[j] + shift[j] : c[j];
+        out[j] = BENT && !(z > 0) ? low * z : z;
+    }
+    store<8>(y, 0, out);
+    store<8>(y, 8, out + 8);
+}
+
+template <int STEPS, int WAY>
+__global__ void __launch_bounds__(FIRST_THREADS, 2)
+    first_kernel(struct layer l, const float *weights, struct conv_after after, unsigned results, bf16 *y)
+{
+    enum { BENT = WAY != FIRST_PLAIN, POOL = WAY == FIRST_POOLED, ROWS = POOL ? 8 : 16 };
+    __shared__ float shift[FILTERS];
+    const unsigned quarter = threadIdx.x % 4, first = blockIdx.y * FILTERS;
     uint32_t b[STEPS][8][2];
     struct tap taps[STEPS][4];
-    load_filters<STEPS>(l, weights, first, b);
+    if (BENT && threadIdx.x < FILTERS) shift[threadIdx.x] = after.shift[first + threadIdx.x];
+    load_filters<STEPS>(l, weights, after.scale, first, b);
 #pragma unroll
     for (int s = 0; s < STEPS; s++)
 #pragma unroll
         for (int e = 0; e < 4; e++) taps[s][e] = tap_of(l, (unsigned)s * 16 + (unsigned)(e / 2) * 8 + quarter * 2 + e % 2);
-    const unsigned tiles = (l.pixels + 15) / 16, step = gridDim.x * FIRST_WARPS;
+    __syncthreads();
+    const unsigned tiles = (results + ROWS - 1) / ROWS, step = gridDim.x * FIRST_WARPS;
     for (unsigned tile = blockIdx.x * FIRST_WARPS + threadIdx.x / WARP; tile < tiles; tile += step) {
-        const unsigned pixel[2] = {tile * 16 + group, tile * 16 + group + 8};
-        const struct place place[2] = {place_of(l, pixel[0]), place_of(l, pixel[1])};
-        float c[8][4] = {};
+        float row[2][16]; /* with pooling the first is the largest so far */
+        unsigned result[2];
 #pragma unroll
-        for (int s = 0; s < STEPS; s++) {
-            uint32_t a[4];
+        for (int turn = 0; turn < (POOL ? 2 : 1); turn++) {
+            float c[8][4] = {};
+            const struct place place[2] = {row_place<POOL>(l, tile, turn, 0, &result[0]),
+                                           row_place<POOL>(l, tile, turn, 1, &result[1])};
+            multiply<STEPS>(l, place, taps, b, c);
 #pragma unroll
-            for (int r = 0; r < 4; r++) /* rows group, group + 8; then the same 8 columns on */
-                a[r] = number(l, place[r % 2], taps[s][r / 2 * 2]) | number(l, place[r % 2], taps[s][r / 2 * 2 + 1]) << 16;
-#pragma unroll
-            for (int j = 0; j < 8; j++) mma(c[j], a, b[s][j]);
+            for (int i = 0; i < 16; i++) {
+                const float left = c[i / 2][i % 2], right = c[i / 2][2 + i % 2], top = POOL ? larger(left, right) : left;
+                row[0][i] = turn ? larger(row[0][i], top) : top;
+                row[1][i] = right;
+            }
         }
 #pragma unroll
-        for (int r = 0; r < 2; r++) {
-            if (pixel[r] >= l.pixels) continue;
-            float out[16];
-#pragma unroll
-            for (int j = 0; j < 8; j++) out[2 * j] = c[j][2 * r], out[2 * j + 1] = c[j][2 * r + 1];
-            store<8>(y, (size_t)pixel[r] * l.out + first + quarter * 16, out);
-            store<8>(y, (size_t)pixel[r] * l.out + first + quarter * 16 + 8, out + 8);
-        }
+        for (int side = 0; side < (POOL ? 1 : 2); side++)
+            if (result[side] < results)
+                put_row<BENT>(shift + quarter * 16, after.low, row[side],
+                              y + (size_t)result[side] * l.out + first + quarter * 16);
     }
 }
 
-status first_conv(struct gpu *g, const tensor *x, const tensor *w, tensor *y)
+template <int WAY>
+static status run_first(struct gpu *g, const struct layer l, const tensor *w, const struct conv_after after, tensor *y)
+{
+    const size_t results = span_of(y, 0, 3), rows = WAY == FIRST_POOLED ? 8 : 16;
+    if (results == 0) return OK;
+    const dim3 grid((unsigned)size_min(size_div_up(results, rows * FIRST_WARPS), FIRST_BLOCKS * 2), l.out / FILTERS);
+    const float *from = reals<float>(w);
+    bf16 *to = (bf16 *)y->data;
+    if (l.k == 3) first_kernel<2, WAY><<<grid, FIRST_THREADS, 0, g->stream>>>(l, from, after, (unsigned)results, to);
+    else first_kernel<1, WAY><<<grid, FIRST_THREADS, 0, g->stream>>>(l, from, after, (unsigned)results, to);
+    return LAUNCHED(g, "the first convolution");
+}
+
+status first_conv(struct gpu *g, const tensor *x, const tensor *w, const struct conv_after *after, tensor *y)
 {
     const struct layer l = layer_of(x, w->dim[2], w->dim[0]);
-    if (l.pixels == 0) return OK;
-    const dim3 grid((unsigned)size_min(size_div_up(l.pixels, 16 * FIRST_WARPS), FIRST_BLOCKS * 2), l.out / FILTERS);
-    if (l.k == 3) first_kernel<2><<<grid, FIRST_THREADS, 0, g->stream>>>(l, reals<float>(w), (bf16 *)y->data);
-    else first_kernel<1><<<grid, FIRST_THREADS, 0, g->stream>>>(l, reals<float>(w), (bf16 *)y->data);
-    return LAUNCHED(g, "the first convolution");
+    const struct conv_after nothing = {NULL, NULL, 1, false};
+    if (!after) return run_first<FIRST_PLAIN>(g, l, w, nothing, y);
+    return after->pool ? run_first<FIRST_POOLED>(g, l, w, *after, y) : run_first<FIRST_BENT>(g, l, w, *after, y);
 }
 
 /* Weights: sums over pixels of dy[pixel, filter] patch[pixel, number]. */

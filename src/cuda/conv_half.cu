@@ -1,8 +1,8 @@
-/* conv_half.cu - convolutions of maps in bf16, or of maps in f32 with TF32 products: pictures by conv_first.cu, the rest by
- * cuDNN.
+/* conv_half.cu - convolutions of maps in bf16, or of maps in f32 with TF32 products: pictures by conv_first.cu, 64 channels
+ * by conv_64.cu where it serves, the rest by cuDNN.
  *
- * Filters [out, in, kh, kw] are brought into its order [out, kh, kw, in] and type at every call: they change with every
- * step, and there are few of them. Its tensor cores want channels in groups of eight, so a thinner map is widened first. */
+ * Filters [out, in, kh, kw] are brought into its order [out, kh, kw, in] and type once a step, or once for all where they
+ * are frozen. Its tensor cores want channels in groups of eight, so a thinner map is widened first. */
 #include "cuda/dnn.cuh"
 #include "cuda/filters.cuh"
 #include "cuda/half.cuh"
@@ -61,23 +61,45 @@ static size_t widened_count(const struct dnn_shape *c, const tensor *x)
     return (size_t)c->in == x->dim[3] ? 0 : span_of(x, 0, 3) * (size_t)c->in;
 }
 
+/* Filters in order that outlast the call: `form` says of which type. */
+enum form { FORM_F32 = 1, FORM_BF16 };
+static enum form form_of(const tensor *x) { return is_half(x) ? FORM_BF16 : FORM_F32; }
+
+status conv_half_prepare(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, struct conv_ready *out)
+{
+    const struct dnn_shape c = shape_of(x, w, w, s, DNN_FORWARD); /* of the result only the filters count here */
+    const size_t numbers = w->dim[0] * (size_t)(c.kh * c.kw * c.in);
+    void *room = is_half(x) ? out->memory : NULL;
+    *out = {true, 0, NULL};
+    if ((is_half(x) && first_serves(x, w, s)) || conv_64_serves(g, x, w, s)) return OK;
+    if (!room) GPU_TRY(g, cudaMalloc(&room, numbers * (is_half(x) ? sizeof(bf16) : sizeof(float))));
+    out->memory = room;
+    out->form = form_of(x);
+    return is_half(x) ? order_filters(g, c, w, (bf16 *)out->memory) : order_filters(g, c, w, (float *)out->memory);
+}
+
 template <typename T>
-static status forward(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+static status forward(struct gpu *g, const tensor *x, const tensor *w, const struct conv_ready *ready, struct conv_shape s,
+                      tensor *y)
 {
     const struct dnn_shape c = shape_of(x, w, y, s, DNN_FORWARD);
+    const bool kept = ready && ready->form == form_of(x);
     struct room room;
     T *from;
     PASS(room_take(g, &c, widened_count(&c, x), &room));
-    PASS(order_filters(g, c, w, (T *)room.filters));
+    if (kept) room.filters = ready->memory;
+    else PASS(order_filters(g, c, w, (T *)room.filters));
     PASS(widen(g, c, x, room.maps, &from));
     return dnn_run(g, &c, from, room.filters, y->data);
 }
 
-status conv_half(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
+status conv_half(struct gpu *g, const tensor *x, const tensor *w, const struct conv_ready *ready, struct conv_shape s,
+                 tensor *y)
 {
     if (count_of(y) == 0) return OK;
-    if (is_half(x) && first_serves(x, w, s)) return first_conv(g, x, w, y);
-    return is_half(x) ? forward<bf16>(g, x, w, s, y) : forward<float>(g, x, w, s, y);
+    if (is_half(x) && first_serves(x, w, s)) return first_conv(g, x, w, NULL, y);
+    if (conv_64_serves(g, x, w, s)) return conv_64(g, x, w, NULL, y);
+    return is_half(x) ? forward<bf16>(g, x, w, ready, s, y) : forward<float>(g, x, w, ready, s, y);
 }
 
 static status bend(struct gpu *g, const float *scale, const float *shift, float low, tensor *y)
@@ -114,11 +136,25 @@ template <int V> static status bend_half(struct gpu *g, const float *scale, cons
     });
 }
 
-status conv_half_affine(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s, const tensor *scale,
-                        const tensor *shift, double slope, tensor *y)
+/* The map before pooling is kept aside. */
+static status pooled(struct gpu *g, const struct conv_affine_args *a, tensor *y)
 {
-    PASS(conv_half(g, x, w, s, y));
-    const float *by = reals<float>(scale), *and_add = reals<float>(shift), low = (float)slope;
+    tensor whole = *y;
+    whole.dim[1] = (a->x->dim[1] + 2 * a->shape.pad - a->w->dim[2]) / a->shape.stride + 1;
+    whole.dim[2] = (a->x->dim[2] + 2 * a->shape.pad - a->w->dim[3]) / a->shape.stride + 1;
+    PASS(gpu_aside(g, count_of(&whole) * (is_half(y) ? sizeof(bf16) : sizeof(float)), &whole.data));
+    PASS(conv_half(g, a->x, a->w, a->ready, a->shape, &whole));
+    return affine_pool(g, a, &whole, y);
+}
+
+status conv_half_affine(struct gpu *g, const struct conv_affine_args *a, tensor *y)
+{
+    const float *by = reals<float>(a->scale), *and_add = reals<float>(a->shift), low = (float)a->slope;
+    const struct conv_after after = {by, and_add, low, a->pool};
+    if (is_half(a->x) && first_serves(a->x, a->w, a->shape)) return first_conv(g, a->x, a->w, &after, y);
+    if (a->pool) return pooled(g, a, y);
+    if (conv_64_serves(g, a->x, a->w, a->shape)) return conv_64(g, a->x, a->w, &after, y);
+    PASS(conv_half(g, a->x, a->w, a->ready, a->shape, y));
     if (!is_half(y)) return bend(g, by, and_add, low, y);
     return y->dim[3] % 8 ? bend_half<1>(g, by, and_add, low, y) : bend_half<8>(g, by, and_add, low, y);
 }
@@ -149,7 +185,8 @@ static status add_half(struct gpu *g, const bf16 *from, tensor *dx)
 }
 
 template <typename T>
-static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
+static status grad_x(struct gpu *g, const tensor *w, const struct conv_ready *ready, const tensor *dy, struct conv_shape s,
+                     bool add, tensor *dx)
 {
     const struct dnn_shape c = shape_of(dx, w, dy, s, DNN_DATA);
     const size_t in = dx->dim[3], wide = (size_t)c.in;
@@ -157,7 +194,8 @@ static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct co
     struct room room;
     T *to = (T *)dx->data;
     PASS(room_take(g, &c, aside ? span_of(dx, 0, 3) * wide : 0, &room));
-    PASS(order_filters(g, c, w, (T *)room.filters));
+    if (ready && ready->form == form_of(dx)) room.filters = ready->memory;
+    else PASS(order_filters(g, c, w, (T *)room.filters));
     PASS(dnn_run(g, &c, aside ? room.maps : dx->data, room.filters, dy->data));
     if (!aside) return OK;
     const T *from = (const T *)room.maps;
@@ -168,10 +206,12 @@ static status grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct co
     });
 }
 
-status conv_half_grad_x(struct gpu *g, const tensor *w, const tensor *dy, struct conv_shape s, bool add, tensor *dx)
+status conv_half_grad_x(struct gpu *g, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                        struct conv_shape s, bool add, tensor *dx)
 {
     if (count_of(dx) == 0) return OK;
-    return is_half(dx) ? grad_x<bf16>(g, w, dy, s, add, dx) : grad_x<float>(g, w, dy, s, add, dx);
+    if (!add && conv_64_serves(g, dx, w, s)) return conv_64_grad_x(g, w, dy, dx);
+    return is_half(dx) ? grad_x<bf16>(g, w, ready, dy, s, add, dx) : grad_x<float>(g, w, ready, dy, s, add, dx);
 }
 
 template <typename T>

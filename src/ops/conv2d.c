@@ -1,9 +1,15 @@
 /* conv2d - cross-correlation of channels-last maps [n, h, w, in] with weights [out, in, kh, kw], zeros around the map:
  * [n, (h + 2 pad - kh) / stride + 1, ..., out]. */
+#include "base/size.h"
 #include "ops/op.h"
 #include "ops/ops.h"
 
 enum { MOST_PAD = 1 << 16 };
+
+struct attr {
+    struct conv_shape s;
+    struct conv_ready kept; /* what forward made of the weights for the way back; its memory is the tape's */
+};
 
 status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out)
 {
@@ -16,25 +22,40 @@ status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready *
     return st;
 }
 
+/* Whether the weights' form is of use twice. */
+static bool keeps(const struct node *n)
+{
+    return n->maps == DT_BF16 && n->in[0]->needs_grad && tape_get_mode(n->tape) == TAPE_TRAINING;
+}
+
+static status keep(struct node *n, struct conv_shape s, struct conv_ready *kept, const struct conv_ready **out)
+{
+    *kept = (struct conv_ready){.memory = n->saved[0].data};
+    const status st = N_PRIM(n, conv2d_prepare, &n->in[0]->value, &n->in[1]->value, s, kept);
+    *out = kept->memory ? kept : NULL;
+    return st;
+}
+
 static status conv2d_forward(struct node *n)
 {
-    const struct conv_shape *s = n->attr;
-    struct conv_affine_args ready = {.x = &n->in[0]->value, .w = &n->in[1]->value, .shape = *s};
-    const status st = conv_ready(n, *s, &ready.ready);
+    struct attr *a = n->attr;
+    struct conv_affine_args ready = {.x = &n->in[0]->value, .w = &n->in[1]->value, .shape = a->s};
+    const status st = keeps(n) ? keep(n, a->s, &a->kept, &ready.ready) : conv_ready(n, a->s, &ready.ready);
     if (st != OK) return st;
     if (ready.ready) return N_PRIM(n, conv2d_affine, &ready, &n->out[0]->value);
-    return N_PRIM(n, conv2d, &n->in[0]->value, &n->in[1]->value, *s, &n->out[0]->value);
+    return N_PRIM(n, conv2d, &n->in[0]->value, &n->in[1]->value, a->s, &n->out[0]->value);
 }
 
 static status conv2d_backward(struct node *n)
 {
-    const struct conv_shape *s = n->attr;
+    const struct attr *a = n->attr;
+    const struct conv_ready *kept = a->kept.memory ? &a->kept : NULL;
     const tensor *dy = &n->out[0]->grad;
     bool fresh = false;
     tensor *dx = var_grad_write(n->in[0], &fresh), *dw = var_grad(n->in[1]);
     status st = tape_status(n->tape);
-    if (st == OK && dw) st = N_PRIM(n, conv2d_grad_w, &n->in[0]->value, dy, *s, dw);
-    if (st == OK && dx) st = N_PRIM(n, conv2d_grad_x, &n->in[1]->value, dy, *s, !fresh, dx);
+    if (st == OK && dw) st = N_PRIM(n, conv2d_grad_w, &n->in[0]->value, dy, a->s, dw);
+    if (st == OK && dx) st = N_PRIM(n, conv2d_grad_x, &n->in[1]->value, kept, dy, a->s, !fresh, dx);
     return st;
 }
 
@@ -82,9 +103,11 @@ bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4])
 var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad)
 {
     size_t dim[4];
-    const struct conv_shape s = {stride, pad};
-    struct node *n = node_new(t, &conv2d_op, 2, (var *[]){x, weight}, &s, sizeof s);
-    if (!n || !conv_fits(n, s, dim)) return NULL;
+    const struct attr a = {.s = {stride, pad}};
+    struct node *n = node_new(t, &conv2d_op, 2, (var *[]){x, weight}, &a, sizeof a);
+    if (!n || !conv_fits(n, a.s, dim)) return NULL;
     NODE_TRY(n, node_out_maps(n, 4, dim));
+    const size_t *w = weight->value.dim, form[4] = {w[0], w[2], w[3], size_round_up(w[1], 8)};
+    if (keeps(n)) NODE_TRY(n, node_save(n, 0, DT_BF16, 4, form));
     return node_run(n);
 }

@@ -1,6 +1,8 @@
 /* conv2d_norm - a convolution with the batch norm, the activation and the pooling behind it folded in: inference only.
  *
- * With running statistics a batch norm is x scale + shift, which the convolution applies before it writes its results. */
+ * With running statistics a batch norm is x scale + shift, which the convolution applies before it writes its results. Those
+ * of a frozen norm are kept beside its gain. */
+#include "base/size.h"
 #include "ops/op.h"
 #include "ops/ops.h"
 
@@ -9,6 +11,24 @@ struct attr {
     tensor mean, variance;
     double epsilon;
 };
+
+/* Into the node's own memory, or where the gain is frozen into what is kept with it: there once. */
+static status fold(struct node *n, tensor *scale, tensor *shift)
+{
+    const struct attr *a = n->attr;
+    struct conv_ready *kept = n->in[2]->ready;
+    const size_t bytes = size_round_up(tensor_bytes(scale), 256);
+    status st = OK;
+    if (kept && !kept->memory) st = n->dev->alloc(n->dev, 2 * bytes, &kept->memory);
+    if (kept && st == OK) {
+        scale->data = kept->memory;
+        shift->data = (char *)kept->memory + bytes;
+    }
+    if (st != OK || (kept && kept->made)) return st;
+    st = N_PRIM(n, batch_fold, &a->mean, &a->variance, &n->in[2]->value, &n->in[3]->value, a->epsilon, scale, shift);
+    if (kept) kept->made = st == OK;
+    return st;
+}
 
 static status conv2d_norm_forward(struct node *n)
 {
@@ -21,8 +41,7 @@ static status conv2d_norm_forward(struct node *n)
                                     .shift = shift,
                                     .slope = a->how.slope,
                                     .pool = a->how.pool};
-    status st = N_PRIM(n, batch_fold, &a->mean, &a->variance, &n->in[2]->value, &n->in[3]->value, a->epsilon, scale,
-                       shift);
+    status st = fold(n, scale, shift);
     if (st == OK) st = conv_ready(n, args.shape, &args.ready);
     if (st != OK) return st;
     return N_PRIM(n, conv2d_affine, &args, &n->out[0]->value);

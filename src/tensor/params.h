@@ -12,7 +12,7 @@ struct param {
     tensor value, grad;
     bool trained; /* false: a buffer (running statistics), which no optimiser touches; its grad has no memory */
     bool frozen;
-    struct conv_ready ready; /* owned; of a frozen parameter that convolutions have met */
+    struct conv_ready ready; /* owned; of a frozen parameter that convolutions, or norms folded into them, have met */
 };
 
 struct params;

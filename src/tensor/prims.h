@@ -18,7 +18,9 @@ struct conv_shape {
 };
 
 /* Weights in the form in which their device multiplies them, for those that do not change any more. Who holds one gives
- * its memory back with the device's release. */
+ * its memory back with the device's release. For maps in bf16 the caller may bring memory of its own, for as many bf16
+ * numbers as the weights have with their inputs rounded up to a multiple of 8: so a training step keeps the form that its
+ * forward pass made until it has gone back. */
 struct conv_ready {
     bool made;    /* conv2d_prepare was asked */
     int form;     /* the device's own: which maps it serves; for others the weights themselves are used */

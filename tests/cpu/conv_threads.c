@@ -54,7 +54,7 @@ static void run_layer(const struct layer *l, size_t threads, arena *a, struct re
         const size_t before = alloc_count();
         EXPECT_OK(d->prim[DT_F32].conv2d(d, &x, &w, s, &out->t[0]));
         EXPECT_OK(d->prim[DT_F32].conv2d_affine(d, &affine, &out->t[1]));
-        EXPECT_OK(d->prim[DT_F32].conv2d_grad_x(d, &w, &dy, s, step == 0, &out->t[2]));
+        EXPECT_OK(d->prim[DT_F32].conv2d_grad_x(d, &w, NULL, &dy, s, step == 0, &out->t[2]));
         EXPECT_OK(d->prim[DT_F32].conv2d_grad_w(d, &x, &dy, s, &out->t[3]));
         if (step && alloc_count() != before)
             test_failed(__FILE__, __LINE__, "%s: %zu allocations with %zu threads", l->name, alloc_count() - before,
@@ -95,7 +95,7 @@ static status call_once(struct device *d, const struct layer *l, int call, arena
     switch (call) {
     case FORWARD: return p->conv2d(d, &x, &w, s, &y);
     case AFFINE: return p->conv2d_affine(d, &affine, &y);
-    case GRAD_X: return p->conv2d_grad_x(d, &w, &y, s, false, &x);
+    case GRAD_X: return p->conv2d_grad_x(d, &w, NULL, &y, s, false, &x);
     default: return p->conv2d_grad_w(d, &x, &y, s, &w);
     }
 }

@@ -40,7 +40,7 @@ static void check_shape(struct rig *r, struct device *other, const size_t *s)
         EXPECT_OK(p->fill(d, 0.5, &dx[i])); /* derivatives add to what is there */
         EXPECT_OK(p->fill(d, -0.5, &dw[i]));
         EXPECT_OK(p->conv2d(d, &x, &w, how, &y[i]));
-        EXPECT_OK(p->conv2d_grad_x(d, &w, &dy, how, true, &dx[i]));
+        EXPECT_OK(p->conv2d_grad_x(d, &w, NULL, &dy, how, true, &dx[i]));
         EXPECT_OK(p->conv2d_grad_w(d, &x, &dy, how, &dw[i]));
     }
     expect_agreement(r, "the convolution", &y[0], &y[1]);

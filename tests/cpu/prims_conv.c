@@ -58,11 +58,11 @@ static void check_shape_within(struct rig *r, const struct shape *s, double more
     EXPECT_OK(PRIM(r, conv2d, &x, &w, how, &y));
     EXPECT_TENSOR(r, y, t.y, more * (8 + (double)(s->in * s->kh * s->kw) / 2));
     double *before = rig_numbers(r, &dx);
-    EXPECT_OK(PRIM(r, conv2d_grad_x, &w, &dy, how, true, &dx));
+    EXPECT_OK(PRIM(r, conv2d_grad_x, &w, NULL, &dy, how, true, &dx));
     EXPECT_TENSOR(r, dx, t.dx, more * (8 + (double)(s->out * s->kh * s->kw) / 2));
     tensor fresh = rig_blank(r, DIMS(s->n, s->h, s->w, s->in)); /* not a number anywhere */
     for (size_t i = 0; i < tensor_count(&dx); i++) t.dx[i] -= before[i];
-    EXPECT_OK(PRIM(r, conv2d_grad_x, &w, &dy, how, false, &fresh));
+    EXPECT_OK(PRIM(r, conv2d_grad_x, &w, NULL, &dy, how, false, &fresh));
     EXPECT_TENSOR(r, fresh, t.dx, more * (8 + (double)(s->out * s->kh * s->kw) / 2));
     EXPECT_OK(PRIM(r, conv2d_grad_w, &x, &dy, how, &dw));
     EXPECT_TENSOR(r, dw, t.dw, more * (8 + (double)(s->n * oh * ow) / 2));
@@ -122,7 +122,7 @@ static void check_precision(struct rig *r)
         dx[i] = rig_filled(r, 0, DIMS(2, 21, 21, 64));
         dw[i] = rig_filled(r, 0, DIMS(64, 64, 3, 3));
         EXPECT_OK(PRIM(r, conv2d, &x, &w, how, &y[i]));
-        EXPECT_OK(PRIM(r, conv2d_grad_x, &w, &dy, how, true, &dx[i]));
+        EXPECT_OK(PRIM(r, conv2d_grad_x, &w, NULL, &dy, how, true, &dx[i]));
         EXPECT_OK(PRIM(r, conv2d_grad_w, &x, &dy, how, &dw[i]));
     }
     EXPECT(distance(r, &y[0], &y[1]) < 100 * r->epsilon);

@@ -58,6 +58,34 @@ TEST(frozen_networks_have_the_same_bits)
     }
 }
 
+/* Forms are made for the maths in use; another choice of maths does not take them. */
+TEST(frozen_networks_have_the_same_bits_in_every_maths)
+{
+    static const enum maths in[] = {MATHS_BF16, MATHS_TF32, MATHS_F32};
+    struct net_rig r;
+    REQUIRE(net_rig_open(&r, NULL, 1, DT_F32, "resnet12"));
+    r.w.dev->deterministic = true;
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 3; k++) {
+            if (!(r.w.dev->maths_known >> in[i] & r.w.dev->maths_known >> in[k] & 1)) {
+                test_skip("the device under test has no such maths");
+                goto done;
+            }
+            r.w.dev->maths = in[k];
+            params_thaw(r.p);
+            encode(&r, features[0]);
+            params_freeze(r.p);
+            r.w.dev->maths = in[i];
+            encode(&r, features[1]); /* makes the forms */
+            EXPECT(forms(&r) > 0 || in[i] == MATHS_F32);
+            r.w.dev->maths = in[k];
+            expect_same(&r, maths_name(in[k]));
+        }
+    }
+done:
+    net_rig_close(&r);
+}
+
 /* One step of learning from gradients of 1. */
 static void learn(struct net_rig *r)
 {

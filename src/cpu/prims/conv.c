@@ -296,10 +296,11 @@ done:
     return st;
 }
 
-status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const tensor *dy, struct conv_shape s, bool add,
-                             tensor *dx)
+status R(prim_conv2d_grad_x)(struct device *d, const tensor *w, const struct conv_ready *ready, const tensor *dy,
+                             struct conv_shape s, bool add, tensor *dx)
 {
     const size_t out = w->dim[0], in = w->dim[1], kh = w->dim[2], kw = w->dim[3];
+    (void)ready; /* forms are for the way forward */
     const ptrdiff_t top = (ptrdiff_t)kh - 1 - (ptrdiff_t)s.pad, left = (ptrdiff_t)kw - 1 - (ptrdiff_t)s.pad;
     const struct R(frame) from = frame_of(dy, s.stride, top, left, dx->dim[2] + kw - 1);
     const struct R(epilogue) end = {.add = add};
