@@ -22,9 +22,10 @@ for file in control changelog; do
     rm "$tree/debian/$file.in"
 done
 
-# -d: tools/deps.sh has looked for what is needed, and takes a cmake or gcc that is no package as well
-(cd "$tree" && DEB_BUILD_OPTIONS="parallel=$jobs noautodbgsym ${DEB_BUILD_OPTIONS:-}" dpkg-buildpackage -b -d -us -uc) \
-    > "$out/log" 2>&1 || { tail -60 "$out/log"; exit 1; }
+# No debug symbols: they would make packages of their own, and the others depend on this folder's name.
+# -d: tools/deps.sh has looked for what is needed, and takes a cmake or gcc that is no package as well.
+export DEB_CFLAGS_STRIP=-g DEB_BUILD_OPTIONS="parallel=$jobs noautodbgsym ${DEB_BUILD_OPTIONS:-}"
+(cd "$tree" && dpkg-buildpackage -b -d -us -uc) > "$out/log" 2>&1 || { tail -60 "$out/log"; exit 1; }
 # a first upload to Debian closes the bug that asked for the package; this is none
 lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$out"/*.changes
 rm -rf "$tree"
