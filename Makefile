@@ -12,7 +12,7 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo bench lint format fuzz valgrind install clean help
+.PHONY: all configure deps test check demo bench lint format fuzz valgrind install deb deb-check clean help
 .DEFAULT_GOAL := all
 
 all: configure ## build/centra, build/libcentra.so, build/libcentra.a
@@ -59,8 +59,15 @@ valgrind: ## memory check of the portable path
 install: all ## to PREFIX (default /usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
 
+deb: ## Debian packages in build/deb, checked by lintian
+	@tools/deps.sh deb
+	@tools/deb.sh $(BUILD)/deb $(JOBS)
+
+deb-check: deb ## install, use and remove them in a fresh Debian (root, network)
+	@tools/deb_check.sh $(BUILD)/deb
+
 clean: ## remove every build folder
 	@rm -rf build build-*
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile

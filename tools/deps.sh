@@ -28,7 +28,13 @@ case ${1:-build} in
             missing="$missing libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
         fi ;;
     valgrind) need valgrind valgrind ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle and valgrind" >&2; exit 2 ;;
+    deb)
+        need gcc gcc; need cmake cmake; need objcopy binutils
+        need dh debhelper; need dpkg-buildpackage dpkg-dev; need fakeroot fakeroot; need lintian lintian
+        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev
+        missing="$missing$wanted" wanted="" ;; # a package has every format
+    deb-check) need debootstrap debootstrap ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, deb and deb-check" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 

@@ -1,0 +1,48 @@
+#!/bin/sh
+# deb_check_inside.sh program|library - the part of deb_check.sh that runs inside the fresh system, where /debs holds the
+# packages and the list of the program's commands.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+
+die() { echo "deb-check: $1" >&2; exit 1; }
+quietly() { "$@" > /debs/log 2>&1 || { tail -20 /debs/log; die "failed: $*"; }; }
+as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+files() { find / -xdev \( -path /debs -o -path /proc -o -path /tmp -o -path /var/cache -o -path /var/log -o -path /var/lib/apt \
+    -o -path /var/lib/dpkg -o -name 'ld.so.cache*' -o -name aux-cache \) -prune -o -print | sort; }
+
+program() {
+    quietly apt-get update
+    files > /debs/before
+    quietly apt-get install -y --no-install-recommends /debs/centra_*.deb
+    as_user centra version
+    as_user centra list heads | grep -q '^ *mcl-katz' || die "'centra list heads' does not know mcl-katz"
+    as_user centra list recipes | grep -q 'cub-conv4-1shot' || die "'centra list recipes' does not find the recipes"
+    for page in centra $(sed 's/^/centra-/' /debs/commands); do
+        gzip -dc "/usr/share/man/man1/$page.1.gz" | grep -q '^\.TH' || die "$page(1) is no man page"
+    done
+    for file in bash-completion/completions/centra zsh/vendor-completions/_centra fish/vendor_completions.d/centra.fish \
+        doc/centra/copyright doc/centra/changelog.gz; do
+        test -s "/usr/share/$file" || die "/usr/share/$file is missing or empty"
+    done
+    quietly dpkg --verify centra
+    quietly apt-get purge -y --auto-remove centra
+    files > /debs/after
+    diff /debs/before /debs/after || die "these paths differ after the purge"
+}
+
+library() {
+    quietly apt-get install -y --no-install-recommends /debs/*.deb gcc libc6-dev pkg-config libjpeg-dev libpng-dev libwebp-dev
+    cd /usr/share/doc/libcentra-dev/examples
+    cc -std=c17 -Wall -Wextra -Werror score.c $(pkg-config --cflags --libs centra) -o /debs/shared
+    cc score.c $(pkg-config --static --cflags --libs centra | sed 's/-lcentra/-l:libcentra.a/') -o /debs/static
+    ldd /debs/shared | grep -q 'libcentra\.so\.0' || die "the client does not use libcentra.so.0"
+    if ldd /debs/static | grep -q libcentra; then die "the static client uses the shared library"; fi
+    as_user /debs/shared | diff - score.txt
+    as_user /debs/static | diff - score.txt
+    cd /
+    quietly apt-get purge -y centra libcentra0 libcentra-dev
+    left=$(files | grep centra || true)
+    [ -z "$left" ] || die "left after the purge: $left"
+}
+
+"$1"
