@@ -196,10 +196,12 @@ CENTRA_API centra_status centra_picture_png(const centra_picture *picture, unsig
 CENTRA_API centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out);
 /* The part of a picture that a network is shown, as a picture of side x side pixels. */
 CENTRA_API centra_status centra_picture_seen(const centra_picture *picture, size_t side, centra_picture *out);
-/* The picture with a map of weights, [height, width], stretched over it: centralities, for instance. Colours glow where the map
- * is largest and fade to dark grey where it is smallest. */
+/* The picture under a map of weights, [height, width]: centralities, for instance. Light yellow is where the map is largest, dark
+ * violet where it is smallest, with the ramp's colours between. */
 CENTRA_API centra_status centra_picture_overlay(const centra_picture *picture, const float *map, size_t height,
                                                 size_t width, centra_picture *out);
+/* The ramp of overlays, from 0 (dark violet) over red to 1 (light yellow), in even steps of lightness. */
+CENTRA_API void centra_ramp(double value, unsigned char rgb[3]);
 CENTRA_API void centra_free(void *memory);
 
 /* Data sets: labelled pictures in a fixed order, from a folder <split>/<class>/<picture> or of class folders, a tar of that
