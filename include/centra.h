@@ -569,6 +569,8 @@ CENTRA_API centra_status centra_support_picture(const centra_support *support, s
 /* Learns from the support itself what familiar means: each picture of a class with two or more is left out and compared with the
  * rest. To be called again after changes; without it guesses have no familiarity. */
 CENTRA_API centra_status centra_support_calibrate(centra_support *support, centra_classifier *classifier);
+/* Whether that was done with this classifier's head and its options; a pack brings its calibration along. */
+CENTRA_API int centra_support_calibrated(const centra_support *support, const centra_classifier *classifier);
 
 /* Packs: a support as a file (or in memory), which says what it is and which model it needs. Opening refuses the pack of another
  * model and names both. */
@@ -592,6 +594,12 @@ typedef struct centra_guess {
 CENTRA_API centra_status centra_classify(centra_classifier *classifier, const centra_support *support,
                                          const centra_picture *pictures, size_t count, double *probabilities,
                                          centra_guess *guesses);
+
+/* The same for files, which are decoded on the session's threads and need not be in memory together. One that cannot be read
+ * has SIZE_MAX as its best class, and watch->warning hears why; the others are not touched by it. `watch` may be NULL. */
+CENTRA_API centra_status centra_classify_files(centra_classifier *classifier, const centra_support *support,
+                                               const char *const *paths, size_t count, double *probabilities,
+                                               centra_guess *guesses, const centra_data_watch *watch);
 
 /* Why: where query and known pictures found each other. Maps are [height, width], over what the network sees of a picture;
  * each sums to 1. */

@@ -25,6 +25,19 @@ centra_status centra_picture_read(const char *path, centra_picture *out)
     return (centra_status)st;
 }
 
+centra_status centra_picture_parse(const char *name, const unsigned char *bytes, size_t count, centra_picture *out)
+{
+    struct picture p = {0};
+    if (!name || !out || (count && !bytes))
+        return (centra_status)fail(ST_USAGE, "centra_picture_parse needs a name, bytes and a place");
+    if (count > PICTURE_MOST_BYTES)
+        return (centra_status)fail(ST_FORMAT, "'%.200s' has %zu bytes; at most %d are read", name, count,
+                                   PICTURE_MOST_BYTES);
+    const status st = picture_decode(name, bytes, count, true, &p);
+    if (st == OK) give(p, out);
+    return (centra_status)st;
+}
+
 centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height, centra_picture *out)
 {
     struct picture p = {0};
