@@ -614,7 +614,7 @@ typedef struct centra_why { /* pointers are valid until the explanation is freed
     centra_guess guess;
     centra_picture seen;     /* the query as the network sees it */
     size_t height, width;    /* of the maps */
-    const float *centrality; /* of the query's places */
+    const float *centrality; /* of the query's places, in the walk to the class that is told */
     const float *grad_cam;   /* what of the last map spoke for the class, by gradients; any head has it */
     size_t classes;
 } centra_why;
@@ -635,6 +635,16 @@ CENTRA_API void centra_explanation_why(const centra_explanation *explanation, ce
 /* Classes by probability, the likeliest first; CENTRA_USAGE behind the last. */
 CENTRA_API centra_status centra_explanation_class(const centra_explanation *explanation, size_t rank,
                                                   centra_why_class *out);
+
+typedef enum centra_sheet {
+    CENTRA_SHEET_QUERY,    /* the query beside its centralities */
+    CENTRA_SHEET_GRAD_CAM, /* the query beside its Grad-CAM */
+    CENTRA_SHEET_KNOWN,    /* the known picture of the class of that rank beside its centralities */
+    CENTRA_SHEET_PAIRS     /* query and known picture with lines between the strongest pairs */
+} centra_sheet;
+/* The explanation as a picture with titles and a legend. `support` is that of centra_explain, and has not changed since. */
+CENTRA_API centra_status centra_explanation_sheet(const centra_explanation *explanation, const centra_support *support,
+                                                  centra_sheet sheet, size_t rank, centra_picture *out);
 
 /* Kernels: which variant each got */
 

@@ -1,12 +1,12 @@
 /* explain_walk.c - the mutual walk between a query and known pictures, each a class of its own.
  *
- * Whatever head guesses, where query and known pictures found each other is told by the walk of docs/mcl.md: by the head's own
- * where it is one of that family, else by mcl-katz with its standard settings. A class's head averages its pictures place by
- * place; here none is averaged, so that every picture has a mass and every place of it a centrality.
+ * Whatever head guesses, where query and known pictures found each other is told by the walk of docs/mcl.md: by the
+ * head's own where it is one of that family, else by mcl-katz with its standard settings. A class's head averages its
+ * pictures place by place; here none is averaged, so that every picture has a mass and every place of it a centrality.
  *
- * Beyond what the head gives, pairs need the weights w of the query's places and the two transition probabilities. w follows
- * from the support's centralities: w = a^2 B pi(S) + (1 - a^2) / (rq + a m) (1 + a B 1). The transitions are kept as cosines and
- * the logarithms of what they are divided by. */
+ * Beyond what the head gives, pairs need the weights w of the query's places and the two transition probabilities. w
+ * follows from the support's centralities: w = a^2 B pi(S) + (1 - a^2) / (rq + a m) (1 + a B 1). The transitions are
+ * kept as cosines and the logarithms of what they are divided by. */
 #include "api/explain.h"
 #include "base/size.h"
 #include "heads/mcl.h"
@@ -21,11 +21,11 @@ struct walker {
     void *made; /* owned */
 };
 
-static status choose_walker(const centra_head *h, struct walker *out)
+static status choose_walker(const centra_classifier *c, struct walker *out)
 {
     status st = OK;
-    *out = (struct walker){h->head, h->settings, NULL};
-    if (h->head->centrality) return OK;
+    *out = (struct walker){c->head, c->head_settings, NULL};
+    if (c->head->centrality) return OK;
     TRY(head_find("mcl-katz", &out->head));
     out->settings = out->made = calloc(1, out->head->settings_bytes);
     if (!out->made) return fail(ST_MEMORY, "no memory for the settings of a walk");
@@ -39,14 +39,13 @@ static status make_room(struct why_walk *w)
     size_t m, all;
     if (!size_mul(w->count, w->places, &m) || !size_mul(m, w->places, &all) || all > SIZE_MAX / sizeof(double))
         return fail(ST_MEMORY, "a walk between %zu pictures of %zu places is too large", w->count, w->places);
-    w->mass = malloc(w->count * sizeof *w->mass);
-    w->on_query = malloc(w->places * sizeof *w->on_query);
     w->on_known = malloc(m * sizeof *w->on_known);
     w->cosine = malloc(all * sizeof *w->cosine);
     w->leaving = malloc(w->places * sizeof *w->leaving);
     w->there = malloc(w->places * sizeof *w->there);
     w->back = malloc(m * sizeof *w->back);
-    if (w->mass && w->on_query && w->on_known && w->cosine && w->leaving && w->there && w->back) return OK;
+    w->toward = calloc(w->count * w->places, sizeof *w->toward);
+    if (w->toward && w->on_known && w->cosine && w->leaving && w->there && w->back) return OK;
     return fail(ST_MEMORY, "no memory for a walk between %zu pictures of %zu places", w->count, w->places);
 }
 
@@ -79,19 +78,18 @@ static status fetch(struct device *d, const var *from, void *to)
 static status walk_on_tape(const struct why_input *in, const struct walker *by, struct why_walk *w)
 {
     status st = OK;
-    tape *t = in->head->session->tape;
+    tape *t = in->classifier->session->tape;
     struct device *d = tape_device(t);
     struct head_result r = {0};
-    struct episode e = {.way = in->count};
+    struct episode e = {.way = w->count};
     tape_reset(t, TAPE_INFERENCE);
-    e.support = tape_upload(t, DT_F32, 3, (size_t[]){in->count, in->channels, w->places}, in->known);
-    e.query = tape_upload(t, DT_F32, 3, (size_t[]){1, in->channels, w->places}, in->query);
-    e.support_labels = numbered(t, in->count);
+    e.support = tape_upload(t, DT_F32, 3, (size_t[]){w->count, in->known.channels, w->places}, in->known.features);
+    e.query = tape_upload(t, DT_F32, 3, (size_t[]){1, in->known.channels, w->places}, in->query);
+    e.support_labels = numbered(t, w->count);
     TRY(tape_status(t));
     by->head->forward(t, by->settings, NULL, &e, HEAD_CENTRALITY, &r);
     const var *cosine = op_cosine(t, places_first(t, e.query), places_first(t, e.support));
     TRY(tape_status(t));
-    TRY(fetch(d, r.pi_query, w->on_query));
     TRY(fetch(d, r.pi_support, w->on_known));
     TRY(fetch(d, cosine, w->cosine));
     TRY(d->sync(d));
@@ -99,7 +97,8 @@ done:
     return st;
 }
 
-/* ln of the sum of exp(sharpness x[i * step]) over i < n; cosines are at most 1, so nothing overflows behind the shift. */
+/* ln of the sum of exp(sharpness x[i * step]) over i < n; cosines are at most 1, so nothing overflows behind the shift.
+ */
 static double log_sum(const float *x, size_t n, size_t step, double sharpness)
 {
     double sum = 0;
@@ -114,6 +113,18 @@ static void denominators(struct why_walk *w)
     for (size_t j = 0; j < m; j++) w->back[j] = log_sum(w->cosine + j, w->places, m, w->walk.beta);
 }
 
+double walk_there(const struct why_walk *w, size_t query_place, size_t known_place)
+{
+    const double phi = (double)w->cosine[query_place * w->count * w->places + known_place];
+    return exp(w->walk.gamma * phi - w->there[query_place]);
+}
+
+double walk_back(const struct why_walk *w, size_t query_place, size_t known_place)
+{
+    const double phi = (double)w->cosine[query_place * w->count * w->places + known_place];
+    return exp(w->walk.beta * phi - w->back[known_place]);
+}
+
 static void leaving(struct why_walk *w)
 {
     const size_t m = w->count * w->places;
@@ -121,7 +132,7 @@ static void leaving(struct why_walk *w)
     for (size_t i = 0; i < w->places; i++) {
         double central = 0, all = 0;
         for (size_t j = 0; j < m; j++) {
-            const double b = exp(w->walk.beta * (double)w->cosine[i * m + j] - w->back[j]);
+            const double b = walk_back(w, i, j);
             central += b * (double)w->on_known[j];
             all += b;
         }
@@ -129,27 +140,27 @@ static void leaving(struct why_walk *w)
     }
 }
 
-static void masses(struct why_walk *w)
+static void toward(struct why_walk *w)
 {
-    for (size_t p = 0; p < w->count; p++) {
-        w->mass[p] = 0;
-        for (size_t j = 0; j < w->places; j++) w->mass[p] += (double)w->on_known[p * w->places + j];
-    }
+    for (size_t i = 0; i < w->places; i++)
+        for (size_t j = 0; j < w->count * w->places; j++)
+            w->toward[i * w->count + j / w->places] += walk_there(w, i, j);
 }
 
 status why_walk(const struct why_input *in, struct why_walk *out)
 {
     status st = OK;
     struct walker by;
-    struct why_walk w = {.places = in->height * in->width, .count = in->count};
-    if (in->count > INT32_MAX) return fail(ST_VALUE, "%zu known pictures are too many for a walk", in->count);
-    TRY(choose_walker(in->head, &by));
+    struct why_walk w = {.places = in->height * in->width, .count = in->known.count};
+    if (in->known.count > INT32_MAX)
+        return fail(ST_VALUE, "%zu known pictures are too many for a walk", in->known.count);
+    TRY(choose_walker(in->classifier, &by));
     w.walk = mcl_walk(by.settings);
     TRY(make_room(&w));
     TRY(walk_on_tape(in, &by, &w));
     denominators(&w);
     leaving(&w);
-    masses(&w);
+    toward(&w);
     *out = w;
     w = (struct why_walk){0};
 done:
@@ -160,12 +171,11 @@ done:
 
 void why_walk_free(struct why_walk *w)
 {
-    free(w->mass);
-    free(w->on_query);
     free(w->on_known);
     free(w->cosine);
     free(w->leaving);
     free(w->there);
     free(w->back);
+    free(w->toward);
     *w = (struct why_walk){0};
 }

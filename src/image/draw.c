@@ -1,5 +1,5 @@
-/* draw.c - figures whose edges are smooth: a pixel is covered by as much as half a pixel more than its distance from the
- * figure's edge says, which is exact for straight edges along the pixels and good for all others. */
+/* draw.c - figures whose edges are smooth: a pixel is covered by as much as half a pixel more than its distance from
+ * the figure's edge says, which is exact for straight edges along the pixels and good for all others. */
 #include "image/draw.h"
 #include "base/size.h"
 #include <math.h>

@@ -1,5 +1,5 @@
-/* font.c - letters of 5 x 8 dots, drawn for this program: enough for labels on sheets of pictures. Capitals stand on seven
- * rows; the eighth is for what hangs below the line. */
+/* font.c - letters of 5 x 8 dots, drawn for this program: enough for labels on sheets of pictures. Capitals stand on
+ * seven rows; the eighth is for what hangs below the line. */
 #include "image/draw.h"
 
 /* One number a row, from the top; of its five bits the highest is the left dot. From the blank to the tilde. */

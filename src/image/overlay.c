@@ -2,8 +2,8 @@
  *
  * The map's cells lie in the middle of their part of the picture and are joined linearly, so that no edges appear which
  * the head never saw. A pixel is mixed with the ramp's colour of its weight. Of the picture its light and dark remain
- * everywhere, pressed into a narrower span so that they cannot be mistaken for weight, and its colours where the weight is
- * large: what is looked at stays recognisable, and what is not steps back. */
+ * everywhere, pressed into a narrower span so that they cannot be mistaken for weight, and its colours where the weight
+ * is large: what is looked at stays recognisable, and what is not steps back. */
 #include "image/overlay.h"
 #include "base/size.h"
 #include "image/ramp.h"

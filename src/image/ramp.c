@@ -1,9 +1,9 @@
 /* ramp.c - a perceptual colour ramp by formula.
  *
  * In OKLCh (Ottosson 2020: OKLab's lightness, chroma and hue angle) the lightness grows in even steps, so that equal
- * differences of the value look equal, order is never in doubt, and a grey print still reads. The hue turns from violet over
- * red to yellow: its ends differ along the axis of blue and yellow, which those who confuse red and green see as well. The
- * chroma swells in the middle, and shrinks where the screen cannot show so much. */
+ * differences of the value look equal, order is never in doubt, and a grey print still reads. The hue turns from violet
+ * over red to yellow: its ends differ along the axis of blue and yellow, which those who confuse red and green see as
+ * well. The chroma swells in the middle, and shrinks where the screen cannot show so much. */
 #include "image/ramp.h"
 #include <math.h>
 #include <stdbool.h>

@@ -1,10 +1,11 @@
-/* sheet.h - pictures of pictures: what was seen beside what a map says of it, and lines between the places of two pictures. */
+/* sheet.h - pictures of pictures: what was seen beside what a map says of it, and lines between the places of two
+ * pictures. */
 #ifndef IMAGE_SHEET_H
 #define IMAGE_SHEET_H
 #include "image/picture.h"
 
-/* The picture, enlarged, beside itself under the map, with a legend. The map is [height, width] and sums to 1: the legend's
- * numbers are multiples of the share that every cell would have if all had the same. */
+/* The picture, enlarged, beside itself under the map, with a legend. The map is [height, width] and sums to 1: the
+ * legend's numbers are multiples of the share that every cell would have if all had the same. */
 struct sheet_map {
     const struct picture *seen;
     const float *map;
@@ -19,7 +20,8 @@ struct sheet_line { /* between cells, row * width + column */
     double weight; /* 0 to 1 */
 };
 
-/* Two pictures side by side, their maps' cells of `height` x `width` joined by lines: the stronger, the lighter and thicker. */
+/* Two pictures side by side, their maps' cells of `height` x `width` joined by lines: the stronger, the lighter and
+ * thicker. */
 struct sheet_pairs {
     const struct picture *left, *right;
     size_t height, width;
