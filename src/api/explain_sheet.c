@@ -3,6 +3,7 @@
 #include "image/ramp.h"
 #include "image/sheet.h"
 #include <stdio.h>
+#include <string.h>
 
 void centra_ramp(double value, unsigned char rgb[3])
 {
@@ -33,6 +34,13 @@ static void name_of(const struct subject *x, char out[256])
     snprintf(out, 256, "%.200s, %.1f %%", x->class_name, 100 * x->of.probability);
 }
 
+/* Without its folders, which are often the class's name again. */
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash && slash[1] ? slash + 1 : name;
+}
+
 static status draw_pairs(const centra_why *why, const struct subject *x, struct picture *out)
 {
     const struct picture query = {why->seen.width, why->seen.height, why->seen.rgb};
@@ -49,7 +57,7 @@ static status draw_pairs(const centra_why *why, const struct subject *x, struct 
                                       .count = x->of.pair_count,
                                       .title = title,
                                       .left_name = "new",
-                                      .right_name = x->picture_name};
+                                      .right_name = last_part(x->picture_name)};
     return sheet_pairs(&sheet, out);
 }
 
@@ -76,11 +84,11 @@ centra_status centra_explanation_sheet(const centra_explanation *e, const centra
     TRY(find_subject(e, s, of_query ? 0 : rank, &x));
     name_of(&x, title);
     switch (sheet) {
-    case CENTRA_SHEET_QUERY: st = draw_map(&why, &query, why.centrality, title, "where it was found", &made); break;
+    case CENTRA_SHEET_QUERY: st = draw_map(&why, &query, why.centrality, title, "what speaks for it", &made); break;
     case CENTRA_SHEET_GRAD_CAM: st = draw_map(&why, &query, why.grad_cam, title, "Grad-CAM", &made); break;
     case CENTRA_SHEET_KNOWN:
         snprintf(title, sizeof title, "%.200s", x.picture_name);
-        st = draw_map(&why, &x.seen, x.of.centrality, title, "where it was found", &made);
+        st = draw_map(&why, &x.seen, x.of.centrality, title, "where that leads", &made);
         break;
     case CENTRA_SHEET_PAIRS: st = draw_pairs(&why, &x, &made); break;
     default: st = fail(ST_USAGE, "there is no sheet %d", (int)sheet);

@@ -11,7 +11,7 @@ struct sheet_map {
     const float *map;
     size_t height, width;
     const char *title; /* above all, cut where it is too long */
-    const char *means; /* above the overlay: "where it was found" */
+    const char *means; /* above the overlay: "what speaks for it" */
 };
 status sheet_map(const struct sheet_map *s, struct picture *out);
 
