@@ -187,6 +187,8 @@ CENTRA_API centra_status centra_picture_read(const char *path, centra_picture *o
 /* The same from memory; `name` stands in messages. */
 CENTRA_API centra_status centra_picture_parse(const char *name, const unsigned char *bytes, size_t count,
                                               centra_picture *out);
+/* Whether a name ends like that of a picture file: .jpg .jpeg .png .webp .ppm .pgm in any case. */
+CENTRA_API int centra_picture_suffix(const char *name);
 CENTRA_API centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height,
                                                centra_picture *out);
 CENTRA_API void centra_picture_free(centra_picture *picture); /* accepts a zeroed struct */

@@ -82,14 +82,15 @@ static status likeness_group(centra_classifier *c, const struct rows *known, con
 {
     tape *t = c->session->tape;
     struct device *d = c->session->dev;
-    const size_t l = known->locations;
+    const size_t l = known->locations, n = known->count;
     status st = OK;
     tape_reset(t, TAPE_INFERENCE);
     var *q = places(t, host_maps(t, known, queries, count), count, known);
-    var *s = places(t, host_maps(t, known, known->features, known->count), known->count, known);
-    var *cosines = op_reshape(t, op_cosine(t, q, s), 3, (size_t[]){count * l, known->count, l});
-    var *best = op_reshape(t, op_max(t, cosines, 2), 3, (size_t[]){count, l, known->count});
-    var *mean = op_mean(t, best, 1u << 1, DROP_AXES);
+    var *s = places(t, host_maps(t, known, known->features, n), n, known);
+    var *cosines = op_reshape(t, op_cosine(t, q, s), 3, (size_t[]){count, l, n * l});
+    var *best = op_reshape(t, op_max(t, cosines, 1), 3, (size_t[]){count, n, l}); /* of each known place */
+    var *half = op_top_k(t, best, 2, (l + 1) / 2, NULL);
+    var *mean = op_mean(t, half, 1u << 2, DROP_AXES);
     TRY(tape_status(t));
     TRY(d->download(d, out, mean->value.data, tensor_bytes(&mean->value)));
 done:

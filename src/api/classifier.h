@@ -26,8 +26,9 @@ struct support_class {
 
 /* What leaving known pictures out has taught (api/calibrate.c). */
 struct calibration {
-    double *score;      /* owned, sorted: how familiar each picture looked that was left out */
-    size_t count;       /* 0: nothing could be left out, or nobody has asked */
+    double *score; /* owned, sorted: how familiar each picture looked that was left out */
+    size_t count;  /* 0: nothing could be left out, or nobody has asked */
+    double mean, spread;
     double temperature; /* probabilities are raised to 1 / temperature, then sum to 1 again */
     char *head;         /* owned: the head that it holds for, as head_words writes it; NULL: none was made */
 };
@@ -92,21 +93,24 @@ struct rows {
 /* Probabilities as the head gives them (by softmax where it gives logits), [count, way]. */
 status classifier_score(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
                         double *probabilities);
-/* How much each query looks like each known picture, [count, known->count]: the mean over the query's places of the best
- * cosine with a place of that picture. */
+/* How much of each known picture is in each query, [count, known->count]: each place of the known picture has a best cosine
+ * with a place of the query; the mean over the better half of them. */
 status classifier_likeness(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
                            float *out);
 
 /* calibrate.c */
 void calibration_free(struct calibration *k);
+/* Mean and deviation of the scores, after they have been filled in. */
+void calibration_measure(struct calibration *k);
 /* Whether the calibration was made with this classifier's head. */
 bool calibration_fits(const struct calibration *k, const centra_classifier *c);
-/* The part of left-out pictures that looked less familiar; NaN without any. */
+/* The part of known pictures that look less familiar than this score; NaN without any to compare with. */
 double calibration_rank(const struct calibration *k, double score);
-/* Raises to 1 / temperature. The order of classes stays. */
+/* Raises to 1 / temperature; the sum is 1 again, and the order of classes stays. */
 void calibration_temper(double temperature, double *probabilities, size_t way);
-/* One number for how familiar a picture looks, from its likeness to the known pictures of the class it was given. */
-double familiar_score(const float *likeness, const int32_t *labels, size_t count, size_t best);
+/* How familiar a picture looks: the mean likeness to the known pictures of class `best`, without row `except`, and a little of
+ * how probable that class is to the head. */
+double familiar_score(const float *likeness, const struct rows *known, size_t except, size_t best, double probability);
 
 /* support.c */
 struct rows support_rows(const centra_support *s);

@@ -22,46 +22,45 @@ static size_t best_of(const double *p, size_t way)
     return best;
 }
 
-static status judge(centra_classifier *c, const centra_support *s, const float *queries, size_t count,
-                    const double *chances, centra_guess *guesses)
+static status compare(centra_classifier *c, const struct rows *known, const float *queries, size_t count)
 {
-    const struct rows known = support_rows(s);
-    const bool familiar = calibration_fits(&s->calibration, c) && s->calibration.count;
-    status st = OK;
-    if (familiar) {
-        TRY(block_reserve(&c->likeness, count, known.count * sizeof(float), "the likeness"));
-        TRY(classifier_likeness(c, &known, queries, count, c->likeness.data));
-    }
-    for (size_t i = 0; i < count; i++) {
-        const double *p = chances + i * known.way;
-        const size_t best = best_of(p, known.way);
-        double f = NAN;
-        if (familiar) {
-            const float *likeness = (const float *)c->likeness.data + i * known.count;
-            f = calibration_rank(&s->calibration, familiar_score(likeness, known.labels, known.count, best));
-        }
-        guesses[i] = (centra_guess){.best = best, .probability = p[best], .familiarity = f};
-    }
-done:
-    return st;
+    const status st = block_reserve(&c->likeness, count, known->count * sizeof(float), "the likeness");
+    return st == OK ? classifier_likeness(c, known, queries, count, c->likeness.data) : st;
+}
+
+/* One query: familiarity looks at the head's own probabilities, the others see them tempered. */
+static centra_guess judge(const struct calibration *k, const struct rows *known, const float *likeness, double *p)
+{
+    centra_guess g = {.best = best_of(p, known->way), .familiarity = NAN};
+    if (likeness) g.familiarity = calibration_rank(k, familiar_score(likeness, known, SIZE_MAX, g.best, p[g.best]));
+    calibration_temper(k->temperature, p, known->way);
+    g.probability = p[g.best];
+    return g;
 }
 
 status classify_features(centra_classifier *c, const centra_support *s, const float *queries, size_t count,
                          double *probabilities, centra_guess *guesses)
 {
+    static const struct calibration none = {.temperature = 1};
     const struct rows known = support_rows(s);
-    double *chances = probabilities;
+    const struct calibration *k = calibration_fits(&s->calibration, c) ? &s->calibration : &none;
+    const float *likeness = NULL;
+    double *p = probabilities;
     status st = OK;
     TRY(classify_ready(c, s));
-    if (!chances) {
+    if (!p) {
         TRY(block_reserve(&c->chances, count, known.way * sizeof(double), "the probabilities"));
-        chances = c->chances.data;
+        p = c->chances.data;
     }
-    TRY(classifier_score(c, &known, queries, count, chances));
-    if (calibration_fits(&s->calibration, c))
-        for (size_t i = 0; i < count; i++)
-            calibration_temper(s->calibration.temperature, chances + i * known.way, known.way);
-    if (guesses) TRY(judge(c, s, queries, count, chances, guesses));
+    TRY(classifier_score(c, &known, queries, count, p));
+    if (guesses && k->count) {
+        TRY(compare(c, &known, queries, count));
+        likeness = c->likeness.data;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const centra_guess g = judge(k, &known, likeness ? likeness + i * known.count : NULL, p + i * known.way);
+        if (guesses) guesses[i] = g;
+    }
 done:
     return st;
 }

@@ -1,6 +1,7 @@
 /* picture.c - the public calls on pictures: reading, resizing, PNG in memory, and the input of a network. */
 #include "image/picture.h"
 #include "api/session.h"
+#include "data/source.h"
 #include "image/overlay.h"
 #include "image/transform.h"
 #include "nets/extract.h"
@@ -37,6 +38,8 @@ centra_status centra_picture_parse(const char *name, const unsigned char *bytes,
     if (st == OK) give(p, out);
     return (centra_status)st;
 }
+
+int centra_picture_suffix(const char *name) { return name && picture_suffix(name); }
 
 centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height, centra_picture *out)
 {

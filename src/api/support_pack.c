@@ -264,6 +264,8 @@ static status read_calibration(const struct reading *r)
         for (size_t i = 0; i < k->count; i++)
             if (!isfinite(k->score[i]) || (i && k->score[i] < k->score[i - 1]))
                 return bad(r, "its calibration is not in order");
+        if (k->count == 1) return bad(r, "its calibration is too short");
+        calibration_measure(k);
     }
     k->head = strdup(head);
     if (!k->head) return fail(ST_MEMORY, "no memory for a calibration");
