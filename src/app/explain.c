@@ -1,6 +1,8 @@
 /* explain.c - centra explain: why pictures get their classes, as a page and as PNG files. */
 #include "app/explain_page.h"
+#include "app/gather.h"
 #include "app/heatmap.h"
+#include "app/known.h"
 #include "app/library.h"
 #include "app/progress.h"
 #include "app/table.h"
@@ -9,8 +11,6 @@
 #include "base/json.h"
 #include "base/page.h"
 #include <math.h>
-#include <string.h>
-#include <sys/stat.h>
 
 struct explain {
     const char *support, *out, *model, *head;
@@ -21,60 +21,32 @@ struct explain {
 struct desk {
     const struct call *call;
     const struct explain *settings;
-    centra_model *model;
-    centra_session *session;
-    centra_classifier *classifier;
-    centra_support *support;
+    struct known known;
+    struct gathered files;
     text page;
     struct table table; /* for people */
     text lines;         /* JSON */
     size_t unreadable;
 };
 
-static int added(void *context, size_t done, size_t all)
-{
-    progress_count(context, "known pictures read", done, all);
-    return interrupt_pending();
-}
-
-/* A folder of class folders, or a pack. */
-static status open_support(struct desk *d)
-{
-    const char *path = d->settings->support;
-    struct stat about;
-    status st = OK;
-    if (stat(path, &about) || !S_ISDIR(about.st_mode)) return library(centra_support_open(d->model, path, &d->support));
-    struct progress progress = progress_begin(d->call);
-    const centra_data_watch watch = {added, progress_warning, &progress, (size_t)d->call->common.threads};
-    TRY(library(centra_support_new(d->model, &d->support)));
-    TRY(library(centra_support_add_folder(d->support, d->classifier, path, &watch, NULL)));
-    progress_wipe(&progress);
-    TRY(library(centra_support_calibrate(d->support, d->classifier)));
-done:
-    progress_wipe(&progress);
-    return st;
-}
-
 static status desk_open(struct desk *d)
 {
-    const centra_classifier_options o = {d->settings->head, d->call->head_options, d->call->head_option_count};
+    const struct explain *s = d->settings;
     status st = OK;
-    TRY(library(centra_model_open(d->settings->model, &d->model)));
-    TRY(session_open(d->call, &d->session));
-    TRY(library(centra_classifier_new(d->session, d->model, &o, &d->classifier)));
-    TRY(open_support(d));
-    TRY(folder_make(d->settings->out));
-    TRY(explain_page_begin(&d->page, d->model, d->settings->head, d->support));
+    TRY(gather(d->call->arguments, d->call->argument_count, &d->files));
+    if (!d->files.count) TRY(fail(ST_VALUE, "there are no pictures in what was named"));
+    TRY(known_open(d->call, s->model, s->head, s->support, &d->known));
+    if (centra_support_class_count(d->known.support) > 1) TRY(known_ready(&d->known));
+    TRY(folder_make(s->out));
+    TRY(explain_page_begin(&d->page, d->known.model, s->head, d->known.support));
 done:
     return st;
 }
 
 static void desk_close(struct desk *d)
 {
-    centra_support_free(d->support);
-    centra_classifier_free(d->classifier);
-    centra_session_close(d->session);
-    centra_model_close(d->model);
+    known_close(&d->known);
+    gathered_free(&d->files);
     text_free(&d->page);
     text_free(&d->table.cells);
     text_free(&d->lines);
@@ -94,7 +66,7 @@ static status write_sheet(struct desk *d, const struct explained *x, size_t numb
     text_addf(&path, "%s/%s", d->settings->out, text_string(&name));
     TRY(text_status(&name));
     TRY(text_status(&path));
-    TRY(heatmap_write(x->e, d->support, sheet, rank, text_string(&path)));
+    TRY(heatmap_write(x->e, d->known.support, sheet, rank, text_string(&path)));
     json_string(json, text_string(&name));
 done:
     text_free(&name);
@@ -211,10 +183,10 @@ static status explain_picture(struct desk *d, const char *file, const centra_pic
     centra_why why;
     const char *best;
     status st = OK;
-    TRY(library(centra_explain(d->classifier, d->support, p, &e)));
-    const struct explained x = {file, e, d->support, (size_t)d->settings->top};
+    TRY(library(centra_explain(d->known.classifier, d->known.support, p, &e)));
+    const struct explained x = {file, e, d->known.support, (size_t)d->settings->top};
     centra_explanation_why(e, &why);
-    TRY(library(centra_support_class(d->support, why.guess.best, &best, NULL)));
+    TRY(library(centra_support_class(d->known.support, why.guess.best, &best, NULL)));
     json_begin(&json, &d->lines, false);
     TRY(json_why(&json, &x, &why, best));
     TRY(write_sheets(d, &x, number, why.classes, &json));
@@ -231,16 +203,16 @@ done:
 static status explain_files(struct desk *d)
 {
     struct progress progress = progress_begin(d->call);
-    const size_t all = d->call->argument_count;
+    const size_t all = d->files.count;
     status st = OK;
-    for (size_t i = 0; i < all && st == OK && !interrupt_pending(); i++) {
+    for (size_t i = 0; i < all && st == OK; i++) {
         centra_picture p = {0};
-        if (library(centra_picture_read(d->call->arguments[i], &p)) != OK) {
+        if (library(centra_picture_read(d->files.path[i], &p)) != OK) {
             progress_warning(&progress, error_text());
             d->unreadable++;
             continue;
         }
-        st = explain_picture(d, d->call->arguments[i], &p, i + 1);
+        st = explain_picture(d, d->files.path[i], &p, i + 1);
         centra_picture_free(&p);
         progress_count(&progress, "pictures explained", i + 1, all);
     }
@@ -264,7 +236,8 @@ static status finish(struct desk *d)
         TRY(put(&told));
     }
     if (d->unreadable)
-        st = fail(ST_FORMAT, "%zu of %zu pictures could not be read", d->unreadable, d->call->argument_count);
+        st = fail(ST_FORMAT, "%zu of %zu pictures could not be read; the others are done", d->unreadable,
+                  d->files.count);
 done:
     text_free(&path);
     text_free(&told);
@@ -284,21 +257,26 @@ done:
 }
 
 static const struct option explain_options[] = {
-    OPT_FILE_REQUIRED(struct explain, support, "support",
-                      "known pictures: a folder with a folder for each class, or a pack"),
+    {.type = OPTION_FILE,
+     .offset = offsetof(struct explain, support),
+     .name = "support",
+     .help = "the known pictures: a folder with a folder for each class, or a pack",
+     .value = "DIR|PACK",
+     .required = true},
     OPT_FILE_REQUIRED(struct explain, out, "out", "the folder for the page and the pictures; made where it is missing"),
-    OPT_FILE(struct explain, model, "model", NULL,
-             "another model than the standard one; centra list models shows those that are there"),
-    OPT_TEXT(struct explain, head, "head", NULL, "NAME", "another head than the model's; centra list heads shows them"),
+    OPT_TEXT(struct explain, model, "model", NULL, "NAME|FILE",
+             "another model than the standard one; centra list models shows those that came along"),
+    OPT_TEXT(struct explain, head, "head", NULL, "NAME", "another head than the model's"),
     OPT_INT(struct explain, top, "top", 3, 1, 100, "classes to show for each picture, the likeliest first"),
     OPT_END};
 
 static const char *const explain_details[] = {
     "Writes one page, index.html, that needs nothing else, and beside it PNG files. For each picture they show what in "
     "it speaks for its class, where that leads in the known pictures, lines between the places that lead to each "
-    "other, "
-    "and Grad-CAM of the network's last layer. docs/explain.md says how to read them.",
-    "A picture that cannot be read is reported, the others are explained, and the status is 1.", NULL};
+    "other, and Grad-CAM of the network's last layer. docs/explain.md says how to read them.",
+    "Folders among the pictures are walked. A file that cannot be read is named on standard error, the others go on, "
+    "and the exit status is 1.",
+    NULL};
 
 const struct command explain_command = {
     .name = "explain",

@@ -171,6 +171,31 @@ TEST(explanations_tell_what_guesses_tell)
     expect_same_as_classify("baseline++");
 }
 
+/* A head that guesses also explains; one that cannot guess here (untrained, or too many classes) says why. */
+TEST(every_head_that_guesses_explains)
+{
+    size_t explained = 0;
+    for (size_t i = 0; i < centra_head_count(); i++) {
+        struct stage s = {0};
+        centra_head_info info;
+        centra_explanation *e = NULL;
+        centra_classifier *c = NULL;
+        REQUIRE(centra_head_describe(i, &info) == CENTRA_OK && stage_open(&s, NULL, 1));
+        const centra_classifier_options o = {.head = info.name};
+        if (centra_classifier_new(s.own.session, s.own.model, &o, &c) == CENTRA_OK) {
+            const status guesses = (status)centra_classify(c, s.own.support, &s.query, 1, NULL, NULL);
+            const status explains = (status)centra_explain(c, s.own.support, &s.query, &e);
+            if (explains != guesses)
+                test_failed(__FILE__, __LINE__, "%s: %s, %s", info.name, status_name(explains), centra_message());
+            explained += explains == OK;
+        }
+        centra_explanation_free(e);
+        centra_classifier_free(c);
+        stage_close(&s);
+    }
+    EXPECT(explained > 20);
+}
+
 TEST(explained_picture_is_what_the_network_sees)
 {
     struct stage s;

@@ -150,7 +150,7 @@ TEST(explain_reports_what_it_cannot_read_and_goes_on)
 TEST(explain_refuses_in_one_line)
 {
     EXPECT_REFUSED(
-        2, "centra explain: --support is missing: known pictures: a folder with a folder for each class, or a pack",
+        2, "centra explain: --support is missing: the known pictures: a folder with a folder for each class, or a pack",
         "explain", "a.png");
     EXPECT_REFUSED(
         2, "centra explain: --out is missing: the folder for the page and the pictures; made where it is missing",
@@ -158,6 +158,6 @@ TEST(explain_refuses_in_one_line)
     struct ran r = program_run(
         "", WORDS("explain", "--model", own_model_path(), "--support", "nothing-here", "--out", "why", "a.png"));
     EXPECT_INT(r.status, 1);
-    EXPECT(strstr(r.err, "nothing-here"));
+    EXPECT_TEXT(r.err, "centra explain: cannot read 'nothing-here': No such file or directory\n");
     ran_free(&r);
 }
