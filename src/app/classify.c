@@ -1,6 +1,7 @@
 /* classify.c - centra classify: pictures of one's own, told apart by a few known ones of each class. */
 #include "app/classify.h"
 #include "app/gather.h"
+#include "app/heatmap.h"
 #include "app/known.h"
 #include "app/library.h"
 #include "app/progress.h"
@@ -52,6 +53,7 @@ static status tell(struct work *w, size_t i, size_t classes, const char *path)
     const char *label = NONE_OF_THESE;
     status st = OK;
     TRY(report_row(&w->report, &v));
+    if (s->heatmap) TRY(heatmap_of(w->known->classifier, w->known->support, path, s->heatmap));
     if (!s->copy_to) return OK;
     if (!v.unknown) TRY(library(centra_support_class(w->known->support, g->best, &label, NULL)));
     TRY(sort_copy(path, s->copy_to, label));
@@ -158,6 +160,8 @@ static const struct option classify_options[] = {
              "familiarity, between 0 and 1, below which a picture is none of these; 0: never (default 0.05)"),
     OPT_FILE(struct classify, copy_to, "copy-to", NULL,
              "a folder to copy the pictures to, each into that of its class"),
+    OPT_FILE(struct classify, heatmap, "heatmap", NULL,
+             "a folder for a PNG of each picture that shows what in it speaks for its class"),
     OPT_FILE(struct classify, save_pack, "save-pack", NULL, "a file to keep the encoded known pictures in"),
     OPT_FILE(struct classify, add, "add", NULL, "a folder with further known pictures of old or new classes"),
     OPT_TEXTS(struct classify, remove, "remove", "CLASS", "a class to leave out; may be given more than once"),

@@ -8,7 +8,7 @@
 #define NONE_OF_THESE "none of these"
 
 struct classify {
-    const char *support, *model, *head, *copy_to, *save_pack, *add, *remove;
+    const char *support, *model, *head, *copy_to, *heatmap, *save_pack, *add, *remove;
     const char *unknown_below; /* a number; NULL: the default */
     bool csv;
     int64_t top;

@@ -161,3 +161,21 @@ TEST(explain_refuses_in_one_line)
     EXPECT_TEXT(r.err, "centra explain: cannot read 'nothing-here': No such file or directory\n");
     ran_free(&r);
 }
+
+TEST(classify_draws_heatmaps_and_overwrites_none)
+{
+    char path[512];
+    struct picture p = {0};
+    REQUIRE(write_all());
+    for (int again = 0; again < 2; again++) {
+        struct ran r = program_run(
+            "", WORDS("classify", "--model", own_model_path(), "--support", "known", "--heatmap", "maps", "<b>.jpg"));
+        EXPECT_INT(r.status, 0);
+        EXPECT_TEXT(r.err, "");
+        ran_free(&r);
+        path_of(path, again ? "maps/_b_-2.png" : "maps/_b_.png");
+        EXPECT_OK(picture_read(path, true, &p));
+        EXPECT(p.width > 500 && p.height > 250);
+        picture_free(&p);
+    }
+}
