@@ -46,7 +46,6 @@ static status loss_gradient(const struct why_input *in, size_t class_index, floa
     TRY(d->download(d, gradient, grad.data, tensor_bytes(&grad)));
     TRY(d->sync(d));
 done:
-    tape_reset(t, TAPE_INFERENCE);
     return st;
 }
 

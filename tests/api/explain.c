@@ -98,7 +98,7 @@ static bool stage_open(struct stage *s, const char *head, size_t threads)
     const struct scene_box box = scene_box(9);
     *s = (struct stage){0};
     if (!own_open(&s->own, head, threads)) return false;
-    s->query = scene_make(2, 9, box);
+    s->query = scene_make(1, 9, box);
     return s->query.rgb && scene_fill(&s->own, 3, 2) &&
            centra_support_calibrate(s->own.support, s->own.classifier) == CENTRA_OK;
 }

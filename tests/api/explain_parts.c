@@ -138,6 +138,28 @@ TEST(what_speaks_for_a_class_is_where_its_pictures_are_alike)
     bench_close(&b);
 }
 
+TEST(no_two_pairs_share_a_place)
+{
+    struct bench b;
+    struct why_walk w = {0};
+    double on_query[PLACES], on_known[PLACES];
+    struct why_class k = {.on_query = on_query, .on_known = on_known};
+    REQUIRE(bench_open(&b, "mcl-katz"));
+    for (size_t c = 0; c < CHANNELS; c++) { /* two places that are alike here and lead to one there, and the reverse */
+        b.query[c * PLACES + 4] = b.query[c * PLACES + 2];
+        b.known[4 * EACH + c * PLACES + 7] = b.known[4 * EACH + c * PLACES + 8] = b.query[c * PLACES + 6];
+    }
+    plant(&b, 2, 4, 9);
+    REQUIRE(why_walk(&b.in, &w) == OK);
+    EXPECT_OK(why_class(&w, &b.in, 4, 1, &k));
+    REQUIRE(k.pair_count >= 2);
+    for (size_t n = 1; n < k.pair_count; n++)
+        for (size_t before = 0; before < n; before++)
+            EXPECT(k.pairs[n].query != k.pairs[before].query && k.pairs[n].known != k.pairs[before].known);
+    why_walk_free(&w);
+    bench_close(&b);
+}
+
 TEST(explained_maps_follow_their_formula)
 {
     struct bench b;
