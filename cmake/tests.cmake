@@ -95,12 +95,12 @@ function(centra_add_example name source library)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}>
         -DEXPECTED=${CMAKE_SOURCE_DIR}/examples/score.txt -P ${CMAKE_SOURCE_DIR}/cmake/compare.cmake)
 endfunction()
-# The other example labels built-in pictures with the model that is shipped.
+# The other example labels plain pictures with the model that is shipped.
 function(centra_add_classify name source)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE centra-shared)
     target_compile_options(${name} PRIVATE -Wall -Wextra)
-    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DCENTRA=$<TARGET_FILE:centra>
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}>
         -DFOLDER=${CMAKE_BINARY_DIR}/${name}-data -P ${CMAKE_SOURCE_DIR}/cmake/classify.cmake)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "CENTRA_MODELS=${CMAKE_SOURCE_DIR}/models")
 endfunction()
