@@ -7,22 +7,13 @@
  * probabilities. docs/classify.md has the reasons and what it achieves. */
 #include "api/classifier.h"
 #include "base/size.h"
-#include "eval/interval.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LEFT_OUT = 256 };            /* pictures; of more, an even choice */
-enum { TEMPERATURES = 65 };              /* from 1/5 to 5 */
-static const double LEAST_SPREAD = 0.01; /* of scores: equal pictures in a class must not make all others strange */
+enum { MOST_LEFT_OUT = 256 }; /* pictures; of more, an even choice */
+enum { TEMPERATURES = 65 };   /* from 1/5 to 5 */
 static const double CHANCE_WEIGHT = 0.05;
-
-void calibration_free(struct calibration *k)
-{
-    free(k->score);
-    free(k->head);
-    *k = (struct calibration){.temperature = 1};
-}
 
 bool calibration_fits(const struct calibration *k, const centra_classifier *c)
 {
@@ -32,35 +23,6 @@ bool calibration_fits(const struct calibration *k, const centra_classifier *c)
 int centra_support_calibrated(const centra_support *s, const centra_classifier *c)
 {
     return s && c && calibration_fits(&s->calibration, c);
-}
-
-void calibration_measure(struct calibration *k)
-{
-    double sum = 0, squares = 0;
-    if (k->count < 2) return;
-    for (size_t i = 0; i < k->count; i++) sum += k->score[i];
-    k->mean = sum / (double)k->count;
-    for (size_t i = 0; i < k->count; i++) squares += (k->score[i] - k->mean) * (k->score[i] - k->mean);
-    k->spread = fmax(LEAST_SPREAD, sqrt(squares / (double)(k->count - 1)));
-}
-
-double calibration_rank(const struct calibration *k, double score)
-{
-    if (k->count < 2) return NAN;
-    const double n = (double)k->count, deviation = k->spread * sqrt(1 + 1 / n);
-    return student_below((score - k->mean) / deviation, n - 1);
-}
-
-void calibration_temper(double temperature, double *p, size_t way)
-{
-    double top = 0, sum = 0;
-    if (temperature == 1) return;
-    for (size_t i = 0; i < way; i++) top = fmax(top, p[i]);
-    for (size_t i = 0; i < way; i++) {
-        p[i] = p[i] > 0 ? exp(log(p[i] / top) / temperature) : 0;
-        sum += p[i];
-    }
-    for (size_t i = 0; i < way; i++) p[i] /= sum;
 }
 
 double familiar_score(const float *likeness, const struct rows *known, size_t except, size_t best, double probability)

@@ -98,7 +98,7 @@ status classifier_score(centra_classifier *c, const struct rows *known, const fl
 status classifier_likeness(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
                            float *out);
 
-/* calibrate.c */
+/* calibration.c */
 void calibration_free(struct calibration *k);
 /* Mean and deviation of the scores, after they have been filled in. */
 void calibration_measure(struct calibration *k);
@@ -121,6 +121,9 @@ status support_reserve(centra_support *s, size_t more, const size_t map[3]);
 /* Adds a picture to its class; after support_reserve only memory for names can be missing. */
 status support_insert(centra_support *s, const char *class_name, const char *name, const float *features,
                       const unsigned char *seen);
+/* All of them or none; the pictures' places in `known` are not looked at. */
+status support_insert_all(centra_support *s, const centra_known *known, size_t count, const float *features,
+                          const size_t map[3], const unsigned char *seen);
 /* Adds all pictures of `from`, or none. */
 status support_merge(centra_support *s, const centra_support *from);
 void support_changed(centra_support *s); /* what was calibrated holds no more */

@@ -90,7 +90,8 @@ static status classify_all(struct work *w)
         TRY(report_flush(&w->report, false));
     }
     TRY(report_flush(&w->report, true));
-    if (w->unreadable)
+    if (w->unreadable == count) st = fail(ST_FORMAT, "none of the %zu pictures could be read", count);
+    else if (w->unreadable)
         st = fail(ST_FORMAT, "%zu of %zu pictures could not be read; the others are done", w->unreadable, count);
 done:
     progress_wipe(&w->line);
