@@ -13,6 +13,7 @@
     "  demo      shows what it is about: trains and compares heads on built-in pictures\n" \
     "  encode    turns pictures into feature maps with a network\n" \
     "  eval      measures the accuracy of heads on few-shot episodes\n" \
+    "  explain   shows why pictures get their classes\n" \
     "  help      says what commands there are and what they take\n" \
     "  list      lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
     "  pretrain  trains a network on all classes at once, as a recipe says\n" \
