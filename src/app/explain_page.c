@@ -149,10 +149,11 @@ static status add_bars(text *page, const struct explained *x, size_t classes)
 static void add_line(text *page, const centra_why *why, const centra_pair *p)
 {
     const double w = fmin(fmax(p->weight, 0), 1), thick = 0.018 + 0.03 * w;
+    const size_t row1 = p->query / why->width, row2 = p->known / why->width;
     const double x1 = 3 * ((double)(p->query % why->width) + 0.5) / (double)why->width;
-    const double y1 = 3 * ((double)(p->query / why->width) + 0.5) / (double)why->height;
+    const double y1 = 3 * ((double)row1 + 0.5) / (double)why->height;
     const double x2 = 4 + 3 * ((double)(p->known % why->width) + 0.5) / (double)why->width;
-    const double y2 = 3 * ((double)(p->known / why->width) + 0.5) / (double)why->height;
+    const double y2 = 3 * ((double)row2 + 0.5) / (double)why->height;
     text_addf(page, "<g opacity=\"%.2f\"><title>strength %.2f</title>", 0.6 + 0.4 * w, w);
     for (int above = 0; above < 2; above++) { /* a dark seam below, the colour above */
         const double more = above ? 0 : 0.02;

@@ -41,8 +41,7 @@ static void label(struct picture *to, size_t left, size_t top, size_t room, cons
     for (size_t n = 0; cut[end] && n + 2 < letters; n++) /* whole characters */
         do end++;
         while (((unsigned char)cut[end] & 0xc0) == 0x80);
-    cut[size_min(end, sizeof cut - 3)] = '\0';
-    strcat(cut, "..");
+    memcpy(cut + size_min(end, sizeof cut - 3), "..", 3);
     draw_text(to, left, top, SCALE, cut, rgb);
 }
 
@@ -116,7 +115,8 @@ done:
 /* The middle of a cell of the picture whose upper left corner is there. */
 static struct spot cell_spot(const struct sheet_pairs *s, const struct picture *p, size_t cell, size_t left, size_t top)
 {
-    const float row = (float)(cell / s->width) + 0.5f, column = (float)(cell % s->width) + 0.5f;
+    const size_t above = cell / s->width;
+    const float row = (float)above + 0.5f, column = (float)(cell % s->width) + 0.5f;
     return (struct spot){(float)left + column * (float)p->width / (float)s->width,
                          (float)top + row * (float)p->height / (float)s->height};
 }
