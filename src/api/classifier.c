@@ -155,8 +155,16 @@ struct showing {
     const struct extractor *extractor;
     struct sight *sight;
     float *input;
-    size_t each; /* numbers of one picture */
+    size_t each;  /* numbers of one picture */
+    size_t least; /* sides of a file's picture; 0: as it is */
 };
+
+/* Only what is much larger than the square that is cut: the last reduction, by our own weights, is then by four or more, and
+ * the pixels differ by a fifth of a level on average. Cells need all of a picture. */
+static size_t least_side(const struct transform *t, const struct extractor *e)
+{
+    return e->kind == EXTRACT_GRID ? 0 : 4 * (t->side + t->pad);
+}
 
 static status show(const struct showing *w, const struct sight *s, const struct picture *p, float *to)
 {
@@ -180,7 +188,7 @@ static status show_piece(void *context, size_t piece, size_t worker)
     (void)worker;
     s->error.st = OK;
     if (s->picture) return show(w, s, s->picture, to);
-    status st = picture_read(s->path, true, &file);
+    status st = picture_read_least(s->path, true, w->least, &file);
     if (st == OK) st = show(w, s, &file, to);
     picture_free(&file);
     if (st == OK || st == ST_MEMORY) return st;
@@ -218,12 +226,14 @@ static size_t input_numbers(const centra_classifier *c)
 status classifier_encode(centra_classifier *c, struct sight *sights, size_t count, struct maps *out)
 {
     struct device *d = c->session->dev;
+    const struct transform *transform = &c->model->card.transform;
+    const struct extractor *e = &c->net.extractor;
     const size_t most = size_min(count, classifier_batch(c)), each = input_numbers(c);
     status st = OK;
     TRY(block_reserve(&c->input, most, each * sizeof(float), "the pixels"));
     for (size_t first = 0; first < count; first += most) {
         const size_t n = size_min(most, count - first);
-        struct showing w = {&c->model->card.transform, &c->net.extractor, sights + first, c->input.data, each};
+        struct showing w = {transform, e, sights + first, c->input.data, each, least_side(transform, e)};
         var *v;
         TRY(pool_run(c->session->threads, n, show_piece, &w));
         TRY(forward(c, c->input.data, n, &v));
