@@ -632,6 +632,9 @@ typedef struct centra_why_class {
 
 CENTRA_API centra_status centra_explain(centra_classifier *classifier, const centra_support *support,
                                         const centra_picture *picture, centra_explanation **out);
+/* The same for a file, read as centra_classify_files reads it. */
+CENTRA_API centra_status centra_explain_file(centra_classifier *classifier, const centra_support *support,
+                                             const char *path, centra_explanation **out);
 CENTRA_API void centra_explanation_free(centra_explanation *explanation);
 CENTRA_API void centra_explanation_why(const centra_explanation *explanation, centra_why *out);
 /* Classes by probability, the likeliest first; CENTRA_USAGE behind the last. */

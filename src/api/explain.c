@@ -130,21 +130,19 @@ static status has_places(const centra_classifier *c)
         c->model->info.name, c->model->info.extractor);
 }
 
-centra_status centra_explain(centra_classifier *c, const centra_support *s, const centra_picture *picture,
-                             centra_explanation **out)
+/* The sight needs a picture or a path; what is seen goes into the explanation. */
+static status explain_sight(centra_classifier *c, const centra_support *s, struct sight *sight,
+                            centra_explanation **out)
 {
     status st = OK;
     centra_explanation *e = NULL;
     struct maps maps;
-    if (!c || !s || !picture || !picture->rgb || !picture->width || !picture->height || !out)
-        return (centra_status)fail(ST_USAGE,
-                                   "centra_explain needs a classifier, a support, a picture with pixels and a place");
     TRY(classify_ready(c, s));
     TRY(has_places(c));
     TRY(explain_new(s, c->model->info.side, &e));
-    const struct picture ours = {picture->width, picture->height, picture->rgb};
-    struct sight sight = {.picture = &ours, .seen = e->why.seen.rgb};
-    TRY(classifier_encode(c, &sight, 1, &maps));
+    sight->seen = e->why.seen.rgb;
+    TRY(classifier_encode(c, sight, 1, &maps));
+    if (sight->error.st != OK) TRY(error_put(&sight->error));
     if (maps.dim[0] != s->channels || maps.dim[1] != s->height || maps.dim[2] != s->width)
         TRY(fail(ST_SHAPE, "the support's maps of %zu x %zu x %zu are not those of the model %s", s->channels,
                  s->height, s->width, c->model->info.name));
@@ -153,7 +151,27 @@ centra_status centra_explain(centra_classifier *c, const centra_support *s, cons
     e = NULL;
 done:
     centra_explanation_free(e);
-    return (centra_status)st;
+    return st;
+}
+
+centra_status centra_explain(centra_classifier *c, const centra_support *s, const centra_picture *picture,
+                             centra_explanation **out)
+{
+    if (!c || !s || !picture || !picture->rgb || !picture->width || !picture->height || !out)
+        return (centra_status)fail(ST_USAGE,
+                                   "centra_explain needs a classifier, a support, a picture with pixels and a place");
+    const struct picture ours = {picture->width, picture->height, picture->rgb};
+    struct sight sight = {.picture = &ours};
+    return (centra_status)explain_sight(c, s, &sight, out);
+}
+
+centra_status centra_explain_file(centra_classifier *c, const centra_support *s, const char *path,
+                                  centra_explanation **out)
+{
+    if (!c || !s || !path || !out)
+        return (centra_status)fail(ST_USAGE, "centra_explain_file needs a classifier, a support, a path and a place");
+    struct sight sight = {.path = path};
+    return (centra_status)explain_sight(c, s, &sight, out);
 }
 
 void centra_explanation_why(const centra_explanation *e, centra_why *out) { *out = e->why; }

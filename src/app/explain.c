@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/page.h"
 #include <math.h>
+#include <stdio.h>
 
 struct explain {
     const char *support, *out, *model, *head;
@@ -176,14 +177,12 @@ static void add_row(struct desk *d, const struct explained *x, const centra_why 
     else table_cell(&d->table, "%.2f", why->guess.familiarity);
 }
 
-static status explain_picture(struct desk *d, const char *file, const centra_picture *p, size_t number)
+static status tell(struct desk *d, const char *file, const centra_explanation *e, size_t number)
 {
-    centra_explanation *e = NULL;
     struct json_writer json;
     centra_why why;
     const char *best;
     status st = OK;
-    TRY(library(centra_explain(d->known.classifier, d->known.support, p, &e)));
     const struct explained x = {file, e, d->known.support, (size_t)d->settings->top};
     centra_explanation_why(e, &why);
     TRY(library(centra_support_class(d->known.support, why.guess.best, &best, NULL)));
@@ -195,8 +194,19 @@ static status explain_picture(struct desk *d, const char *file, const centra_pic
     TRY(explain_page_add(&d->page, &x));
     add_row(d, &x, &why, best);
 done:
-    centra_explanation_free(e);
     return st;
+}
+
+/* A file that cannot be explained for what it is; other failures concern all of them. */
+static bool is_of_file(status st) { return st == ST_IO || st == ST_FORMAT || st == ST_VALUE || st == ST_UNSUPPORTED; }
+
+/* One line, also with --quiet: the result lacks it. */
+static void report_file(struct progress *p)
+{
+    progress_wipe(p);
+    fputs("centra explain: ", stderr);
+    for (const char *s = error_text(); *s; s++) fputc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, stderr);
+    fputc('\n', stderr);
 }
 
 /* Each file; one that cannot be read is reported, and the others go on. */
@@ -206,14 +216,17 @@ static status explain_files(struct desk *d)
     const size_t all = d->files.count;
     status st = OK;
     for (size_t i = 0; i < all && st == OK; i++) {
-        centra_picture p = {0};
-        if (library(centra_picture_read(d->files.path[i], &p)) != OK) {
-            progress_warning(&progress, error_text());
+        const char *file = d->files.path[i];
+        centra_explanation *e = NULL;
+        st = library(centra_explain_file(d->known.classifier, d->known.support, file, &e));
+        if (is_of_file(st)) {
+            report_file(&progress);
             d->unreadable++;
+            st = OK;
             continue;
         }
-        st = explain_picture(d, d->files.path[i], &p, i + 1);
-        centra_picture_free(&p);
+        if (st == OK) st = tell(d, file, e, i + 1);
+        centra_explanation_free(e);
         progress_count(&progress, "pictures explained", i + 1, all);
     }
     progress_wipe(&progress);

@@ -61,16 +61,13 @@ static status free_path(const char *folder, const char *file, text *out)
 status heatmap_of(centra_classifier *classifier, const centra_support *support, const char *file, const char *folder)
 {
     centra_explanation *e = NULL;
-    centra_picture p = {0};
     text path = {0};
     status st = OK;
-    TRY(library(centra_picture_read(file, &p)));
-    TRY(library(centra_explain(classifier, support, &p, &e)));
+    TRY(library(centra_explain_file(classifier, support, file, &e)));
     TRY(free_path(folder, file, &path));
     st = heatmap_write(e, support, CENTRA_SHEET_QUERY, 0, text_string(&path));
 done:
     centra_explanation_free(e);
-    centra_picture_free(&p);
     text_free(&path);
     return st;
 }

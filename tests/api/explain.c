@@ -1,8 +1,10 @@
 /* explain.c - explanations of scenes whose objects lie at known places, with the shipped model. */
 #include "api/classifier.h"
+#include "image/picture.h"
 #include "nets/extract.h"
 #include "tests/api/scene.h"
 #include "tests/test.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { KINDS = 4, EACH = 5, ASKED = 12 };
@@ -213,6 +215,31 @@ TEST(explained_picture_is_what_the_network_sees)
     EXPECT(y.seen.width == 84 && y.seen.height == 84 && !memcmp(y.seen.rgb, seen.rgb, 84 * 84 * 3));
     centra_picture_free(&seen);
     centra_explanation_free(e);
+    stage_close(&s);
+}
+
+TEST(files_are_explained_as_they_are_classified)
+{
+    struct stage s;
+    centra_explanation *e = NULL;
+    centra_guess guess;
+    centra_why y;
+    char path[512];
+    REQUIRE(stage_open(&s, NULL, 1));
+    snprintf(path, sizeof path, "%s/q.png", test_folder());
+    const struct picture ours = {s.query.width, s.query.height, s.query.rgb};
+    REQUIRE(picture_write_png(path, &ours) == OK);
+    EXPECT_OK(
+        (status)centra_classify_files(s.own.classifier, s.own.support, (const char *[]){path}, 1, NULL, &guess, NULL));
+    REQUIRE(centra_explain_file(s.own.classifier, s.own.support, path, &e) == CENTRA_OK);
+    centra_explanation_why(e, &y);
+    EXPECT(!memcmp(&y.guess, &guess, sizeof guess));
+    centra_explanation_free(e);
+    e = NULL;
+    snprintf(path, sizeof path, "%s/none.png", test_folder());
+    EXPECT_STATUS((status)centra_explain_file(s.own.classifier, s.own.support, path, &e), ST_IO);
+    EXPECT(!e && strstr(centra_message(), "none.png"));
+    EXPECT_STATUS((status)centra_explain_file(s.own.classifier, s.own.support, NULL, &e), ST_USAGE);
     stage_close(&s);
 }
 
