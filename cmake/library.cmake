@@ -35,6 +35,9 @@ set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/cpu/prims/optimise.c APPEND PROPERTY
 set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/api/plugin.c APPEND PROPERTY
     COMPILE_DEFINITIONS CENTRA_PLUGIN_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/centra")
 
+set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/api/model_find.c APPEND PROPERTY
+    COMPILE_DEFINITIONS CENTRA_MODEL_DIR="${CMAKE_INSTALL_FULL_DATADIR}/centra/models")
+
 centra_objects(objects-base "${base_sources}")
 centra_objects(objects-plain "${plain_sources}")
 target_link_libraries(objects-plain PRIVATE centra-pictures)

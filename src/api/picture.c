@@ -1,6 +1,7 @@
 /* picture.c - the public calls on pictures: reading, resizing, PNG in memory, and the input of a network. */
 #include "image/picture.h"
 #include "api/session.h"
+#include "data/source.h"
 #include "image/overlay.h"
 #include "image/transform.h"
 #include "nets/extract.h"
@@ -24,6 +25,21 @@ centra_status centra_picture_read(const char *path, centra_picture *out)
     if (st == OK) give(p, out);
     return (centra_status)st;
 }
+
+centra_status centra_picture_parse(const char *name, const unsigned char *bytes, size_t count, centra_picture *out)
+{
+    struct picture p = {0};
+    if (!name || !out || (count && !bytes))
+        return (centra_status)fail(ST_USAGE, "centra_picture_parse needs a name, bytes and a place");
+    if (count > PICTURE_MOST_BYTES)
+        return (centra_status)fail(ST_FORMAT, "'%.200s' has %zu bytes; at most %d are read", name, count,
+                                   PICTURE_MOST_BYTES);
+    const status st = picture_decode(name, bytes, count, true, &p);
+    if (st == OK) give(p, out);
+    return (centra_status)st;
+}
+
+int centra_picture_suffix(const char *name) { return name && picture_suffix(name); }
 
 centra_status centra_picture_resize(const centra_picture *picture, size_t width, size_t height, centra_picture *out)
 {

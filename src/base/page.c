@@ -66,12 +66,14 @@ void html_add(text *to, const char *s)
     }
 }
 
-void page_begin(text *to, const char *title)
+void page_begin(text *to, const char *title) { page_begin_styled(to, title, ""); }
+
+void page_begin_styled(text *to, const char *title, const char *rules)
 {
     text_add(to, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>");
     html_add(to, title);
-    text_addf(to, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
+    text_addf(to, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n<h1>", style, rules);
     html_add(to, title);
     text_add(to, "</h1>\n");
 }

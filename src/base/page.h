@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 void page_begin(text *to, const char *title); /* up to and with the heading */
+/* The same with further rules behind the style that all pages share. */
+void page_begin_styled(text *to, const char *title, const char *rules);
 void page_end(text *to);
 /* `s` with &, <, >, quotes and control characters made harmless, for text and for attributes. */
 void html_add(text *to, const char *s);

@@ -96,6 +96,16 @@ double student_quantile(double p, double degrees)
     return p < 0.5 ? -solve(&s, p, 0.5 - p) : solve(&s, 1 - p, p - 0.5);
 }
 
+double student_below(double t, double degrees)
+{
+    if (isnan(t) || !(degrees > 0) || isinf(degrees)) return (double)NAN;
+    if (t == 0) return 0.5;
+    if (isinf(t)) return t > 0;
+    const struct student s = {degrees, log_gamma_ratio(degrees / 2) - 0.5 * log(acos(-1.0))};
+    const double tail = exp(student_at(&s, log(fabs(t))).tail);
+    return t > 0 ? 1 - tail : tail;
+}
+
 /* Of a[i] - b[i], or of a[i] where b is NULL. Two passes, so that a mean far from 0 costs no digits. */
 static struct interval measure(const double *a, const double *b, size_t n, double confidence)
 {

@@ -10,6 +10,8 @@ struct interval {
 /* t such that P(T <= t) = p, to 1e-10 relative; infinite for p = 0 and 1, NaN where there is none. Degrees need not be
  * whole. */
 double student_quantile(double p, double degrees);
+/* P(T <= t). */
+double student_below(double t, double degrees);
 /* `confidence`: 0.95 for the 95 % interval. */
 struct interval interval_of(const double *values, size_t n, double confidence);
 /* The same of a[i] - b[i]. */

@@ -77,17 +77,17 @@ static status turn(struct picture *p, int orientation)
     return OK;
 }
 
-status picture_decode(const char *name, const void *bytes, size_t n, bool upright, struct picture *out)
+static status decode(const struct encoded *in, bool upright, struct picture *out)
 {
     status st = OK;
-    const struct encoded in = {name, bytes, n};
     struct picture p = {0};
     int orientation = 1;
-    const struct format *f = format_of(bytes, n);
-    if (!f) return fail(ST_FORMAT, "'%s' is no picture that can be read: not JPEG, PNG, WebP, PPM or PGM", name);
+    const struct format *f = format_of(in->bytes, in->n);
+    if (!f) return fail(ST_FORMAT, "'%s' is no picture that can be read: not JPEG, PNG, WebP, PPM or PGM", in->name);
     if (!f->decode)
-        return fail(ST_UNSUPPORTED, "'%s': this build cannot read %s: %s was not there", name, f->title, f->library);
-    TRY(f->decode(&in, &p, &orientation));
+        return fail(ST_UNSUPPORTED, "'%s': this build cannot read %s: %s was not there", in->name, f->title,
+                    f->library);
+    TRY(f->decode(in, &p, &orientation));
     if (upright && orientation != 1) TRY(turn(&p, orientation));
     *out = p;
     p = (struct picture){0};
@@ -96,13 +96,23 @@ done:
     return st;
 }
 
-status picture_read(const char *path, bool upright, struct picture *out)
+status picture_decode(const char *name, const void *bytes, size_t n, bool upright, struct picture *out)
+{
+    return decode(&(struct encoded){.name = name, .bytes = bytes, .n = n}, upright, out);
+}
+
+status picture_read_least(const char *path, bool upright, size_t least, struct picture *out)
 {
     char *bytes;
     size_t n;
     status st = file_read(path, PICTURE_MOST_BYTES, &bytes, &n);
     if (st != OK) return st;
-    st = picture_decode(path, bytes, n, upright, out);
+    st = decode(&(struct encoded){path, (const uint8_t *)bytes, n, least}, upright, out);
     free(bytes);
     return st;
+}
+
+status picture_read(const char *path, bool upright, struct picture *out)
+{
+    return picture_read_least(path, upright, 0, out);
 }

@@ -7,6 +7,7 @@ struct encoded {
     const char *name; /* for messages */
     const uint8_t *bytes;
     size_t n;
+    size_t least; /* a decoder that is faster that way may give a smaller picture, no side shorter than this; 0: not */
 };
 
 /* *orientation is 1 to 8, as in EXIF; 1 where the file says nothing. */

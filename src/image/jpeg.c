@@ -113,6 +113,14 @@ static void read_rows(struct job *job)
     }
 }
 
+/* The part of its size that a JPEG is decoded in: an eighth, a quarter, a half or all, by smaller transforms of its blocks. */
+static unsigned denominator(const struct jpeg_decompress_struct *c, size_t least)
+{
+    unsigned d = least ? 8 : 1;
+    while (d > 1 && (c->image_width / d < least || c->image_height / d < least)) d /= 2;
+    return d;
+}
+
 /* Everything that may jump. */
 static status decode_all(struct job *job)
 {
@@ -128,6 +136,8 @@ static status decode_all(struct job *job)
     if ((st = picture_bound(job->in->name, c->image_width, c->image_height)) != OK) return st;
     if ((st = choose_colours(job)) != OK) return st;
     job->orientation = orientation_of(c);
+    c->scale_num = 1;
+    c->scale_denom = denominator(c, job->in->least);
     jpeg_start_decompress(c);
     job->row = malloc((size_t)c->output_width * 4);
     if (!job->row) return fail(ST_MEMORY, "no memory to read '%s'", job->in->name);

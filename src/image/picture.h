@@ -26,6 +26,9 @@ enum { PICTURE_MOST_PIXELS = 64 << 20, PICTURE_MOST_BYTES = 256 << 20 };
  * CMYK and YCCK become RGB. With `upright` the EXIF orientation is applied. `name` stands in messages. */
 status picture_decode(const char *name, const void *bytes, size_t n, bool upright, struct picture *out);
 status picture_read(const char *path, bool upright, struct picture *out);
+/* The same where the picture will be made smaller anyway: a JPEG may come out as a half, a quarter or an eighth of its size, no
+ * side shorter than `least`, in a fraction of the time. */
+status picture_read_least(const char *path, bool upright, size_t least, struct picture *out);
 /* What this build decodes: "jpeg", "png", "webp", "ppm", NULL. */
 extern const char *const picture_formats[];
 /* An 8-bit RGB PNG: its bytes are added to `to`, or written atomically as a file. Without libpng an own writer with stored blocks

@@ -67,26 +67,65 @@ static status sort_arrays(const char *path, size_t count, const struct named_arr
     return OK;
 }
 
+/* The arrays in their order, and length and header as bytes. */
+struct layout {
+    const struct named_array **order; /* owned */
+    text head;
+};
+
+static void layout_free(struct layout *l)
+{
+    free(l->order);
+    text_free(&l->head);
+}
+
+static status layout_make(const char *path, size_t count, const struct named_array *arrays, size_t metas,
+                          const struct meta *meta, struct layout *l)
+{
+    status st = OK;
+    text header = {0};
+    char length[8];
+    l->order = calloc(size_max(count, 1), sizeof *l->order);
+    if (!l->order) return fail(ST_MEMORY, "no memory to write the %zu arrays of '%s'", count, path);
+    TRY(sort_arrays(path, count, arrays, l->order));
+    put_header(&header, count, l->order, metas, meta);
+    TRY(text_status(&header));
+    for (size_t i = 0; i < 8; i++) length[i] = (char)(unsigned char)((uint64_t)header.length >> (8 * i));
+    text_add_bytes(&l->head, length, sizeof length);
+    text_add_bytes(&l->head, header.data, header.length);
+    TRY(text_status(&l->head));
+done:
+    text_free(&header);
+    return st;
+}
+
 status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
                      const struct meta *meta)
 {
     status st = OK;
     struct file_writer w = {0};
-    text header = {0};
-    unsigned char length[8];
-    const struct named_array **order = calloc(size_max(count, 1), sizeof *order);
-    if (!order) return fail(ST_MEMORY, "no memory to write the %zu arrays of '%s'", count, path);
-    TRY(sort_arrays(path, count, arrays, order));
-    put_header(&header, count, order, metas, meta);
-    TRY(text_status(&header));
-    for (size_t i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)header.length >> (8 * i));
+    struct layout l = {0};
+    TRY(layout_make(path, count, arrays, metas, meta, &l));
     TRY(file_begin(path, &w));
-    file_put(&w, length, sizeof length);
-    file_put(&w, header.data, header.length);
-    for (size_t i = 0; i < count; i++) file_put(&w, order[i]->data, order[i]->bytes);
+    file_put(&w, l.head.data, l.head.length);
+    for (size_t i = 0; i < count; i++) file_put(&w, l.order[i]->data, l.order[i]->bytes);
     TRY(file_commit(&w));
 done:
-    text_free(&header);
-    free(order);
+    layout_free(&l);
+    return st;
+}
+
+status weights_write_bytes(const char *name, size_t count, const struct named_array *arrays, size_t metas,
+                           const struct meta *meta, text *to)
+{
+    struct layout l = {0};
+    status st = OK;
+    TRY(layout_make(name, count, arrays, metas, meta, &l));
+    text_add_bytes(to, l.head.data, l.head.length);
+    for (size_t i = 0; i < count; i++)
+        if (l.order[i]->bytes) text_add_bytes(to, l.order[i]->data, l.order[i]->bytes);
+    TRY(text_status(to));
+done:
+    layout_free(&l);
     return st;
 }

@@ -5,6 +5,7 @@
 #ifndef WEIGHTS_WEIGHTS_H
 #define WEIGHTS_WEIGHTS_H
 #include "base/status.h"
+#include "base/text.h"
 #include "tensor/params.h"
 #include "tensor/tensor.h"
 
@@ -50,6 +51,9 @@ struct meta {
 /* Writes safetensors atomically: names sorted, data 64-byte aligned, metadata as given. */
 status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
                      const struct meta *meta);
+/* The same file in memory, added to `to`; `name` stands in messages. */
+status weights_write_bytes(const char *name, size_t count, const struct named_array *arrays, size_t metas,
+                           const struct meta *meta, text *to);
 
 /* Makes the folder `path` with one NAME.npy for each array; it must not be there already. */
 status weights_write_npy(const char *path, size_t count, const struct named_array *arrays);

@@ -8,12 +8,14 @@
     "Usage: centra COMMAND [options] [arguments]\n\n" \
     "Commands:\n" \
     "  bench     times a head or a network on given shapes\n" \
+    "  classify  tells pictures apart by a few known ones of each class\n" \
     "  data      checks, packs, splits and makes sets of pictures\n" \
     "  demo      shows what it is about: trains and compares heads on built-in pictures\n" \
     "  encode    turns pictures into feature maps with a network\n" \
     "  eval      measures the accuracy of heads on few-shot episodes\n" \
+    "  explain   shows why pictures get their classes\n" \
     "  help      says what commands there are and what they take\n" \
-    "  list      lists the heads, backbones, extractors, kernels, devices or recipes that there are\n" \
+    "  list      lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
     "  pretrain  trains a network on all classes at once, as a recipe says\n" \
     "  score     scores given dense features with a head\n" \
     "  train     trains a network with a head on episodes, as a recipe says\n" \
@@ -76,16 +78,18 @@ TEST(app_bad_values_are_refused)
 TEST(app_wrong_arguments_are_refused)
 {
     EXPECT_REFUSED(
-        2, "centra list: an argument is missing: centra list backbones|devices|extractors|heads|kernels|recipes",
+        2, "centra list: an argument is missing: centra list backbones|devices|extractors|heads|kernels|models|recipes",
         "list");
     EXPECT_REFUSED(2, "centra list: unknown argument 'haeds', did you mean heads?", "list", "haeds");
     EXPECT_REFUSED(
-        2, "centra list: unknown argument 'colours'; it must be backbones|devices|extractors|heads|kernels|recipes",
+        2,
+        "centra list: unknown argument 'colours'; it must be backbones|devices|extractors|heads|kernels|models|recipes",
         "list", "colours");
     EXPECT_REFUSED(2, "centra list: unexpected argument 'x'; centra help list says what it takes", "list", "heads",
                    "x");
     EXPECT_REFUSED(
-        2, "centra list: unknown argument '--json'; it must be backbones|devices|extractors|heads|kernels|recipes",
+        2,
+        "centra list: unknown argument '--json'; it must be backbones|devices|extractors|heads|kernels|models|recipes",
         "list", "--", "--json");
     EXPECT_REFUSED(2, "centra help: --man and --completion exclude each other", "help", "--man", "--completion", "zsh");
 }

@@ -29,6 +29,19 @@ TEST(student_quantile_is_odd_and_has_its_ends)
     for (double p = 0.51; p < 0.99; p += 0.01) EXPECT(student_quantile(p, 6) < student_quantile(p + 0.01, 6));
 }
 
+TEST(student_below_undoes_the_quantile)
+{
+    static const double degrees[] = {0.5, 1, 3, 24, 1000};
+    for (size_t i = 0; i < 5; i++)
+        for (int k = 1; k < 100; k++) {
+            const double p = k / 100.0;
+            EXPECT_NEAR(student_below(student_quantile(p, degrees[i]), degrees[i]), p, 1e-9);
+        }
+    EXPECT_NEAR(student_below(student_quantile(1e-12, 10), 10) / 1e-12, 1, 1e-8);
+    EXPECT(student_below(-(double)INFINITY, 3) == 0 && student_below((double)INFINITY, 3) == 1);
+    EXPECT(isnan(student_below((double)NAN, 3)) && isnan(student_below(1, 0)));
+}
+
 TEST(interval_is_that_of_known_numbers)
 {
     const double x[] = {1, 2, 3, 4}, other[] = {0, 0, 1, 1}, far[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 4};

@@ -208,3 +208,28 @@ TEST(a_jpeg_of_endless_scans_is_refused)
     free(g.bytes);
     picture_free(&p);
 }
+
+/* 320 x 240 with `least` 60: a quarter. The blocks' smaller transforms are means of squares of pixels, nearly. */
+TEST(a_jpeg_is_read_smaller_where_that_is_allowed)
+{
+    struct picture p = sample_smooth(320, 240), whole = {0}, part = {0}, half = {0}, wanted = {0};
+    struct sample_file f;
+    char path[600];
+    FILE *file;
+    encode(p.rgb, 320, 240, &plain, &f);
+    snprintf(path, sizeof path, "%s/x.jpg", test_folder());
+    REQUIRE((file = fopen(path, "wb")));
+    EXPECT(fwrite(f.bytes, 1, f.n, file) == f.n && fclose(file) == 0);
+    EXPECT_OK(picture_read_least(path, true, 0, &whole));
+    EXPECT_OK(picture_read_least(path, true, 60, &part));
+    EXPECT_OK(picture_read_least(path, true, 61, &half));
+    EXPECT(whole.width == 320 && part.width == 80 && part.height == 60 && half.width == 160 && half.height == 120);
+    EXPECT_OK(picture_resize(&whole, 80, 60, &wanted));
+    EXPECT(sample_difference(&part, &wanted) <= 6);
+    picture_free(&p);
+    picture_free(&whole);
+    picture_free(&part);
+    picture_free(&half);
+    picture_free(&wanted);
+    free(f.bytes);
+}

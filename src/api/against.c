@@ -1,0 +1,111 @@
+/* against.c - queries against known pictures: the head's probabilities, and how alike pictures are place by place.
+ *
+ * Both go over the queries in groups that bound the memory; a query's numbers do not depend on its group. */
+#include "api/classifier.h"
+#include "base/size.h"
+#include <math.h>
+
+enum { QUERIES_AT_ONCE = 64, COSINES_AT_ONCE = 4 << 20 };
+
+/* A constant over host memory: used in place on a device that can, else uploaded. */
+static var *host_maps(tape *t, const struct rows *like, const float *data, size_t count)
+{
+    const size_t dim[] = {count, like->channels, like->locations};
+    tensor x;
+    if (!tape_device(t)->on_host) return tape_upload(t, DT_F32, 3, dim, data);
+    const status st = tensor_make(&x, DT_F32, 3, dim, (void *)(uintptr_t)data); /* a constant is only read */
+    return st == OK ? tape_constant(t, &x) : tape_fail(t, st);
+}
+
+static status score_group(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
+                          float *scores)
+{
+    tape *t = c->session->tape;
+    struct device *d = c->session->dev;
+    struct head_result r = {0};
+    status st = OK;
+    tape_reset(t, TAPE_INFERENCE);
+    struct episode e = {.way = known->way, .support_host = known->labels};
+    e.support = host_maps(t, known, known->features, known->count);
+    e.query = host_maps(t, known, queries, count);
+    e.support_labels = op_labels(t, known->labels, known->count, known->way);
+    TRY(tape_status(t));
+    c->head->forward(t, c->head_settings, c->head_params, &e, 0, &r);
+    TRY(tape_status(t));
+    TRY(d->download(d, scores, r.scores->value.data, tensor_bytes(&r.scores->value)));
+done:
+    return st;
+}
+
+/* exp(x - max) / sum for logits; probabilities are taken as they are, but for rounding that keeps them from summing to 1. */
+static status to_probabilities(const struct head *h, const float *scores, size_t way, double *out)
+{
+    double top = (double)scores[0], sum = 0;
+    for (size_t i = 1; i < way; i++) top = fmax(top, (double)scores[i]);
+    for (size_t i = 0; i < way; i++) {
+        out[i] = h->probabilities ? fmax((double)scores[i], 0) : exp((double)scores[i] - top);
+        sum += out[i];
+    }
+    if (!isfinite(sum) || !(sum > 0))
+        return fail(ST_NUMERIC, "the head %s has no finite scores for a picture", h->name);
+    for (size_t i = 0; i < way; i++) out[i] /= sum;
+    return OK;
+}
+
+status classifier_score(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
+                        double *probabilities)
+{
+    const size_t each = known->channels * known->locations, most = size_min(count, QUERIES_AT_ONCE);
+    status st = OK;
+    TRY(block_reserve(&c->scores, most, known->way * sizeof(float), "the scores"));
+    for (size_t first = 0; first < count; first += most) {
+        const size_t n = size_min(most, count - first);
+        const float *scores = c->scores.data;
+        TRY(score_group(c, known, queries + first * each, n, c->scores.data));
+        for (size_t i = 0; i < n; i++)
+            TRY(to_probabilities(c->head, scores + i * known->way, known->way,
+                                 probabilities + (first + i) * known->way));
+    }
+done:
+    return st;
+}
+
+/* [n, C, l] as rows [n * l, C] */
+static var *places(tape *t, var *maps, size_t count, const struct rows *like)
+{
+    var *x = op_permute(t, maps, (int[]){0, 2, 1});
+    return op_reshape(t, x, 2, (size_t[]){count * like->locations, like->channels});
+}
+
+static status likeness_group(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
+                             float *out)
+{
+    tape *t = c->session->tape;
+    struct device *d = c->session->dev;
+    const size_t l = known->locations, n = known->count;
+    status st = OK;
+    tape_reset(t, TAPE_INFERENCE);
+    var *q = places(t, host_maps(t, known, queries, count), count, known);
+    var *s = places(t, host_maps(t, known, known->features, n), n, known);
+    var *cosines = op_reshape(t, op_cosine(t, q, s), 3, (size_t[]){count, l, n * l});
+    var *best = op_reshape(t, op_max(t, cosines, 1), 3, (size_t[]){count, n, l}); /* of each known place */
+    var *half = op_top_k(t, best, 2, (l + 1) / 2, NULL);
+    var *mean = op_mean(t, half, 1u << 2, DROP_AXES);
+    TRY(tape_status(t));
+    TRY(d->download(d, out, mean->value.data, tensor_bytes(&mean->value)));
+done:
+    return st;
+}
+
+status classifier_likeness(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
+                           float *out)
+{
+    const size_t l = known->locations, each = known->channels * l;
+    const size_t most = size_max(1, size_min(QUERIES_AT_ONCE, COSINES_AT_ONCE / (l * l * known->count)));
+    status st = OK;
+    for (size_t first = 0; first < count; first += most)
+        TRY(likeness_group(c, known, queries + first * each, size_min(most, count - first),
+                           out + first * known->count));
+done:
+    return st;
+}
