@@ -45,6 +45,9 @@ static void expect_close(const char *what, const double *seen, const double *wan
 
 enum { VALUE, LOGARITHM, GRADIENT };
 static const double limits[] = {[VALUE] = 1e-5, [LOGARITHM] = 2e-5, [GRADIENT] = 1e-4};
+/* A walk that forgets a thousandth a step makes up to a thousand times as much of a rounding; over 30 seeds 1.4 of the
+ * limits was the most. */
+static double leeway(double alpha) { return alpha > 0.9 ? 4 : 1; }
 
 static void check_episode(struct pair *p, const struct maps *m, struct walk s)
 {
@@ -68,7 +71,7 @@ static void check_episode(struct pair *p, const struct maps *m, struct walk s)
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
             snprintf(what, sizeof what, "%s of %zu x [%zu, %zu, %zu | %zu] at gamma %g, beta %g, alpha %g",
                      parts[i].name, m->nq, m->way, m->channels, m->rs, m->rq, s.gamma, s.beta, s.alpha);
-            expect_close(what, parts[i].seen, parts[i].wanted, parts[i].n, limits[parts[i].kind]);
+            expect_close(what, parts[i].seen, parts[i].wanted, parts[i].n, leeway(s.alpha) * limits[parts[i].kind]);
         }
     }
     answer_free(&seen);
