@@ -35,7 +35,11 @@ static status open_net(centra_classifier *c)
     TRY(model_new(c->session->dev, card->backbone, NULL, &c->net));
     TRY(card_options(card, "net.", c->net.net->options, c->net.net_settings, c->memory));
     TRY(model_extract(&c->net, c->model->info.extractor, &card->transform));
-    TRY(model_start(&c->net, DT_F32, 0));
+    params_free(c->net.params); /* nothing is trained here: no start values and no gradients */
+    c->net.params = params_new_fixed(c->session->dev);
+    if (!c->net.params) TRY(fail(ST_MEMORY, "no memory for the parameters of %s", card->backbone));
+    TRY(c->net.net->params(c->net.net_settings, DT_F32, NULL, c->net.params));
+    c->net.channels = c->net.net->channels(c->net.net_settings);
     TRY(weights_load(c->model->file, c->net.params, "", ignore));
 done:
     return st;
