@@ -13,7 +13,7 @@
 
 enum { MOST_LEFT_OUT = 256 }; /* pictures; of more, an even choice */
 enum { TEMPERATURES = 65 };   /* from 1/5 to 5 */
-static const double CHANCE_WEIGHT = 0.05;
+static const double CHANCE_WEIGHT = 0.05, DOUBT_PENALTY = 30;
 
 bool calibration_fits(const struct calibration *k, const centra_classifier *c)
 {
@@ -150,14 +150,14 @@ static double surprise(const double *p, size_t way, size_t truth, double tempera
     return log(sum) + top - log(fmax(p[truth], 1e-12)) / temperature;
 }
 
-/* The temperature under which the left-out pictures' classes are least surprising; (log T)^2 is added, so that few pictures
- * do not say much. */
+/* The temperature under which the left-out pictures' classes are least surprising. (log T)^2 is added, so that few pictures do
+ * not say much; and above 1 thirty times that, because a class that lacks a picture is always told worse than it will be. */
 static double fit_temperature(const centra_support *s, const struct trial *t)
 {
     double best = INFINITY, temperature = 1;
     for (int i = 0; i < TEMPERATURES; i++) {
         const double log_t = log(5.0) * (2.0 * i / (TEMPERATURES - 1) - 1);
-        double cost = log_t * log_t;
+        double cost = (log_t > 0 ? DOUBT_PENALTY : 1) * log_t * log_t;
         for (size_t k = 0; k < t->count; k++)
             cost += surprise(t->chances + k * s->classes, s->classes, (size_t)s->label[t->row[k]], exp(log_t));
         if (cost < best) {

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_PIXELS = 32 * 84 * 84 }; /* of a batch, unless one picture has more */
+enum { BATCH_PIXELS = 32 * 84 * 84, FIRST_BATCH = 4 }; /* of a batch at most, unless one picture has more; pictures */
+enum { BATCH_BYTES = 96 << 20 };                       /* of maps on the way, for the same */
+enum { SMALL_BYTES = 16 << 20 }; /* of weights whose frozen form, four times as much, is no burden */
 
 status block_reserve(struct block *b, size_t count, size_t each, const char *what)
 {
@@ -31,12 +33,19 @@ static status open_net(centra_classifier *c)
 {
     static const char *const ignore[] = {"head.", "pre.", NULL};
     const struct card *card = &c->model->card;
+    size_t bytes = 0;
     status st = OK;
     TRY(model_new(c->session->dev, card->backbone, NULL, &c->net));
     TRY(card_options(card, "net.", c->net.net->options, c->net.net_settings, c->memory));
     TRY(model_extract(&c->net, c->model->info.extractor, &card->transform));
-    TRY(model_start(&c->net, DT_F32, 0));
+    params_free(c->net.params); /* nothing is trained here: no start values and no gradients */
+    c->net.params = params_new_fixed(c->session->dev);
+    if (!c->net.params) TRY(fail(ST_MEMORY, "no memory for the parameters of %s", card->backbone));
+    TRY(c->net.net->params(c->net.net_settings, DT_F32, NULL, c->net.params));
+    c->net.channels = c->net.net->channels(c->net.net_settings);
     TRY(weights_load(c->model->file, c->net.params, "", ignore));
+    for (size_t i = 0; i < params_count(c->net.params); i++) bytes += tensor_bytes(&params_at(c->net.params, i)->value);
+    c->small = bytes <= SMALL_BYTES;
 done:
     return st;
 }
@@ -205,13 +214,20 @@ size_t classifier_batch(const centra_classifier *c)
     return size_max(1, BATCH_PIXELS / (side * side * cells_of(c)));
 }
 
+/* What a picture takes is known after the first few: a batch of a large network has fewer of them. */
+static size_t next_batch(const centra_classifier *c)
+{
+    const size_t most = classifier_batch(c);
+    return size_min(most, c->picture_bytes ? size_max(1, BATCH_BYTES / c->picture_bytes) : FIRST_BATCH);
+}
+
 /* One batch through the network; the map is the tape's. */
 static status forward(centra_classifier *c, const float *input, size_t count, var **out)
 {
     const size_t side = c->model->info.side, dim[] = {count * cells_of(c), 3, side, side};
     struct net_pass pass = {.mode = NET_EVAL};
     tape *t = c->session->tape;
-    if (c->batches++ >= PARAMS_FREEZE_PAYS) params_freeze(c->net.params);
+    if (c->batches++ >= PARAMS_FREEZE_PAYS && c->small) params_freeze(c->net.params);
     tape_reset(t, TAPE_INFERENCE);
     var *x = tape_upload(t, DT_F32, 4, dim, input);
     *out = extract(t, &c->net.extractor, c->net.net->forward(t, c->net.net_settings, c->net.params, &pass, x));
@@ -223,27 +239,37 @@ static size_t input_numbers(const centra_classifier *c)
     return cells_of(c) * 3 * c->model->info.side * c->model->info.side;
 }
 
-status classifier_encode(centra_classifier *c, struct sight *sights, size_t count, struct maps *out)
+/* The first pictures of the list, as many as fit, into c->features from row `row` on. */
+static status encode_batch(centra_classifier *c, struct sight *sights, size_t count, size_t row, size_t rows,
+                           struct maps *out)
 {
-    struct device *d = c->session->dev;
     const struct transform *transform = &c->model->card.transform;
     const struct extractor *e = &c->net.extractor;
-    const size_t most = size_min(count, classifier_batch(c)), each = input_numbers(c);
+    struct device *d = c->session->dev;
+    struct showing w = {transform, e, sights, c->input.data, input_numbers(c), least_side(transform, e)};
     status st = OK;
-    TRY(block_reserve(&c->input, most, each * sizeof(float), "the pixels"));
-    for (size_t first = 0; first < count; first += most) {
-        const size_t n = size_min(most, count - first);
-        struct showing w = {transform, e, sights + first, c->input.data, each, least_side(transform, e)};
-        var *v;
-        TRY(pool_run(c->session->threads, n, show_piece, &w));
-        TRY(forward(c, c->input.data, n, &v));
-        const size_t bytes = tensor_bytes(&v->value), one = bytes / n;
-        if (first == 0) {
-            memcpy(out->dim, v->value.dim + 1, sizeof out->dim);
-            TRY(block_reserve(&c->features, count, one, "the features"));
-            out->features = c->features.data;
-        }
-        TRY(d->download(d, (char *)c->features.data + first * one, v->value.data, bytes));
+    var *v;
+    TRY(pool_run(c->session->threads, count, show_piece, &w));
+    TRY(forward(c, c->input.data, count, &v));
+    const size_t bytes = tensor_bytes(&v->value), one = bytes / count;
+    c->picture_bytes = size_max(c->picture_bytes, tape_bytes_used(c->session->tape) / count);
+    if (row == 0) {
+        memcpy(out->dim, v->value.dim + 1, sizeof out->dim);
+        TRY(block_reserve(&c->features, rows, one, "the features"));
+        out->features = c->features.data;
+    }
+    TRY(d->download(d, (char *)c->features.data + row * one, v->value.data, bytes));
+done:
+    return st;
+}
+
+status classifier_encode(centra_classifier *c, struct sight *sights, size_t count, struct maps *out)
+{
+    status st = OK;
+    TRY(block_reserve(&c->input, size_min(count, classifier_batch(c)), input_numbers(c) * sizeof(float), "the pixels"));
+    for (size_t row = 0, n; row < count; row += n) {
+        n = size_min(next_batch(c), count - row);
+        TRY(encode_batch(c, sights + row, n, row, count, out));
     }
 done:
     return st;

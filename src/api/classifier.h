@@ -62,7 +62,9 @@ struct centra_classifier {
     void *head_settings;        /* owned */
     struct params *head_params; /* owned */
     char *words;                /* owned: head and options in one line */
-    size_t batches;             /* that went through; after some the weights are frozen */
+    size_t batches;             /* that went through; after some the weights of a small network are frozen */
+    bool small;
+    size_t picture_bytes; /* of the maps of one picture; 0: not known yet */
     struct block sights, input, features, scores, chances, likeness;
 };
 

@@ -1,10 +1,11 @@
 /* sha256.c - SHA-256, straight from FIPS 180-4: sections 4.1.2 (functions), 5.1.1 (padding) and 6.2.2 (rounds). */
 #include "base/sha256.h"
+#include "base/sha256_fast.h"
 #include "base/size.h"
 #include <string.h>
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
-static const uint32_t round_constant[64] = {
+const uint32_t sha256_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -30,20 +31,27 @@ static void schedule(const uint8_t block[64], uint32_t w[64])
     }
 }
 
-static void take_block(uint32_t state[8], const uint8_t block[64])
+void sha256_block(uint32_t state[8], const uint8_t block[64])
 {
     uint32_t w[64], a = state[0], b = state[1], c = state[2], d = state[3];
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     schedule(block, w);
     for (size_t i = 0; i < 64; i++) {
         uint32_t s1 = turn(e, 6) ^ turn(e, 11) ^ turn(e, 25), choice = (e & f) ^ (~e & g);
-        uint32_t t1 = h + s1 + choice + round_constant[i] + w[i];
+        uint32_t t1 = h + s1 + choice + sha256_constants[i] + w[i];
         uint32_t s0 = turn(a, 2) ^ turn(a, 13) ^ turn(a, 22), majority = (a & b) ^ (a & c) ^ (b & c);
         h = g, g = f, f = e, e = d + t1;
         d = c, c = b, b = a, a = t1 + s0 + majority;
     }
     state[0] += a, state[1] += b, state[2] += c, state[3] += d;
     state[4] += e, state[5] += f, state[6] += g, state[7] += h;
+}
+
+static void take_blocks(uint32_t state[8], const uint8_t *bytes, size_t blocks)
+{
+    if (sha256_fast_there()) sha256_fast(state, bytes, blocks, sha256_constants);
+    else
+        for (; blocks; blocks--, bytes += 64) sha256_block(state, bytes);
 }
 
 void sha256_begin(struct sha256 *s)
@@ -62,15 +70,15 @@ void sha256_add(struct sha256 *s, const void *bytes, size_t n)
     s->bytes += n;
     while (n) {
         if (filled == 0 && n >= 64) { /* whole blocks need no copy */
-            take_block(s->state, from);
-            from += 64, n -= 64;
+            take_blocks(s->state, from, n / 64);
+            from += n / 64 * 64, n %= 64;
             continue;
         }
         size_t part = size_min(n, 64 - filled);
         memcpy(s->block + filled, from, part);
         from += part, n -= part, filled += part;
         if (filled == 64) {
-            take_block(s->state, s->block);
+            take_blocks(s->state, s->block, 1);
             filled = 0;
         }
     }

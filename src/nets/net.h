@@ -26,7 +26,8 @@ struct net {
     const char *name, *title, *paper;
     const struct option *options;
     size_t settings_bytes;
-    /* Adds all parameters and running statistics of type `type`, with their start values drawn from r. */
+    /* Adds all parameters and running statistics of type `type`, with their start values drawn from r; r NULL:
+     * without, for parameters that will be loaded. */
     status (*params)(const void *settings, dtype type, struct random *r, struct params *p);
     size_t (*channels)(const void *settings);
     /* x [n, 3, H, W] to [n, C, h, w]; NULL after a failure, which the tape holds. */

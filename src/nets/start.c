@@ -23,6 +23,7 @@ static status fill(struct layer_list *l, const tensor *x, const struct start *s)
 {
     const size_t n = tensor_count(x);
     struct device *d = params_device(l->p);
+    if (!l->random) return OK; /* they will be loaded */
     void *host = malloc(size_max(1, tensor_bytes(x)));
     if (!host) return fail(ST_MEMORY, "no memory for %zu start values", n);
     for (size_t i = 0; i < n; i++) {

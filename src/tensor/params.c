@@ -19,12 +19,20 @@ struct params {
     struct param **item; /* owned, and each of them with its name and the memory of its value */
     size_t count, capacity;
     struct grad_block *grads; /* owned; the newest */
+    bool fixed;               /* nothing is trained */
 };
 
 struct params *params_new(struct device *d)
 {
     struct params *p = calloc(1, sizeof *p);
     if (p) p->dev = d;
+    return p;
+}
+
+struct params *params_new_fixed(struct device *d)
+{
+    struct params *p = params_new(d);
+    if (p) p->fixed = true;
     return p;
 }
 
@@ -124,7 +132,7 @@ done:
 
 status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out)
 {
-    return add(p, name, type, rank, dim, true, out);
+    return add(p, name, type, rank, dim, !p->fixed, out);
 }
 
 status params_add_buffer(struct params *p, const char *name, dtype type, int rank, const size_t *dim,

@@ -18,6 +18,8 @@ struct param {
 struct params;
 
 struct params *params_new(struct device *d); /* NULL when memory is out */
+/* A list in which everything is a buffer: for networks that are only used, without memory for gradients. */
+struct params *params_new_fixed(struct device *d);
 void params_free(struct params *p);
 struct device *params_device(const struct params *p); /* where its memory lies */
 /* Adds a parameter, value and gradient zero. The pointer stays valid until params_free. Names are unique. */

@@ -97,16 +97,27 @@ static const char *shape_text(int rank, const size_t *dim, char buffer[SHAPE_TEX
     return tensor_shape_text(&x, buffer);
 }
 
+status named_array_fits(const struct named_array *a, const char *file, int rank, const size_t *dim)
+{
+    char seen[SHAPE_TEXT], wanted[SHAPE_TEXT];
+    bool same = a->rank == rank;
+    for (int d = 0; same && d < rank; d++) same = a->dim[d] == dim[d];
+    if (same) return OK;
+    return fail(ST_SHAPE, "'%s': '%.100s' is %s, but %s is needed: these weights are for another network", file,
+                a->name, shape_text(a->rank, a->dim, seen), shape_text(rank, dim, wanted));
+}
+
+const float *named_array_floats(const struct named_array *a)
+{
+    const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    return little && a->type == ARRAY_F32 && (uintptr_t)a->data % sizeof(float) == 0 ? a->data : NULL;
+}
+
 status named_array_get(const struct named_array *a, const char *file, dtype type, int rank, const size_t *dim,
                        void *out)
 {
-    bool same = a->rank == rank;
-    for (int d = 0; same && d < rank; d++) same = a->dim[d] == dim[d];
-    if (!same) {
-        char seen[SHAPE_TEXT], wanted[SHAPE_TEXT];
-        return fail(ST_SHAPE, "'%s': '%.100s' is %s, but %s is needed: these weights are for another network", file,
-                    a->name, shape_text(a->rank, a->dim, seen), shape_text(rank, dim, wanted));
-    }
+    const status st = named_array_fits(a, file, rank, dim);
+    if (st != OK) return st;
     size_t count = a->bytes / array_type_bytes(a->type);
     if (type == DT_F32) return get_floats(a, file, count, out);
     if (type != DT_F64)

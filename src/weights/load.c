@@ -10,7 +10,8 @@
 struct pair {
     struct param *param;
     const struct named_array *array;
-    void *values; /* owned: as the device wants them */
+    void *values;     /* owned: as the device wants them, where the file has them otherwise */
+    const void *from; /* what is uploaded */
 };
 
 struct load {
@@ -78,7 +79,7 @@ static status match(struct load *l, struct params *p, const char *prefix, const 
             continue;
         }
         l->used[a - l->w->array] = true;
-        l->pair[l->count++] = (struct pair){e, a, NULL};
+        l->pair[l->count++] = (struct pair){.param = e, .array = a};
     }
     for (size_t i = 0; i < l->w->count; i++)
         if (!l->used[i] && !is_ignored(l->w->array[i].name, ignore)) list_add(&extra, l->w->array[i].name);
@@ -102,7 +103,10 @@ static status convert(struct load *l)
     for (size_t i = 0; i < l->count; i++) {
         struct pair *e = &l->pair[i];
         const tensor *x = &e->param->value;
-        e->values = malloc(size_max(tensor_bytes(x), 1));
+        TRY(named_array_fits(e->array, l->w->path, x->rank, x->dim));
+        e->from = x->type == DT_F32 ? named_array_floats(e->array) : NULL;
+        if (e->from) continue;
+        e->from = e->values = malloc(size_max(tensor_bytes(x), 1));
         if (!e->values) return fail(ST_MEMORY, "no memory for '%.100s' of '%s'", e->param->name, l->w->path);
         TRY(named_array_get(e->array, l->w->path, x->type, x->rank, x->dim, e->values));
     }
@@ -115,7 +119,7 @@ static status upload(struct load *l, struct device *d)
     status st = OK;
     for (size_t i = 0; i < l->count; i++) {
         tensor *x = &l->pair[i].param->value;
-        TRY(d->upload(d, x->data, l->pair[i].values, tensor_bytes(x)));
+        TRY(d->upload(d, x->data, l->pair[i].from, tensor_bytes(x)));
     }
     TRY(d->sync(d)); /* the values are freed next */
 done:

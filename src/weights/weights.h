@@ -45,6 +45,11 @@ status weights_fingerprint(const struct weights *w, char hex[65]);
 status named_array_get(const struct named_array *a, const char *file, dtype type, int rank, const size_t *dim,
                        void *out);
 
+/* Refuses another shape by name. */
+status named_array_fits(const struct named_array *a, const char *file, int rank, const size_t *dim);
+/* The file's own numbers where they are f32 as this machine has them; else NULL. */
+const float *named_array_floats(const struct named_array *a);
+
 struct meta {
     const char *key, *value;
 };

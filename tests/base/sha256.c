@@ -1,5 +1,6 @@
 /* Tests of base/sha256.h. */
 #include "base/sha256.h"
+#include "base/sha256_fast.h"
 #include "tests/test.h"
 
 static const char *hash(const void *bytes, size_t n, char hex[65])
@@ -65,4 +66,21 @@ TEST(sha256_does_not_depend_on_how_the_bytes_are_cut)
             EXPECT_TEXT(hex, cases[i].hex);
         }
     }
+}
+
+/* The two ways of taking a block, on the same random bytes. */
+TEST(sha256_is_the_same_with_and_without_the_processors_instructions)
+{
+    uint8_t bytes[640];
+    uint32_t fast[8], plain[8];
+    struct random r = test_random();
+    if (!sha256_fast_there()) {
+        test_skip("this processor has no instructions for SHA-256");
+        return;
+    }
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)random_below(&r, 256);
+    for (size_t i = 0; i < 8; i++) fast[i] = plain[i] = random_u32(&r);
+    sha256_fast(fast, bytes, 10, sha256_constants);
+    for (size_t i = 0; i < 10; i++) sha256_block(plain, bytes + 64 * i);
+    EXPECT(!memcmp(fast, plain, sizeof fast));
 }
