@@ -196,10 +196,12 @@ CENTRA_API centra_status centra_picture_png(const centra_picture *picture, unsig
 CENTRA_API centra_status centra_picture_input(const centra_picture *picture, size_t side, float *out);
 /* The part of a picture that a network is shown, as a picture of side x side pixels. */
 CENTRA_API centra_status centra_picture_seen(const centra_picture *picture, size_t side, centra_picture *out);
-/* The picture with a map of weights, [height, width], stretched over it: centralities, for instance. Colours glow where the map
- * is largest and fade to dark grey where it is smallest. */
+/* The picture under a map of weights, [height, width]: centralities, for instance. Light yellow is where the map is largest, dark
+ * violet where it is smallest, with the ramp's colours between. */
 CENTRA_API centra_status centra_picture_overlay(const centra_picture *picture, const float *map, size_t height,
                                                 size_t width, centra_picture *out);
+/* The ramp of overlays, from 0 (dark violet) over red to 1 (light yellow), in even steps of lightness. */
+CENTRA_API void centra_ramp(double value, unsigned char rgb[3]);
 CENTRA_API void centra_free(void *memory);
 
 /* Data sets: labelled pictures in a fixed order, from a folder <split>/<class>/<picture> or of class folders, a tar of that
@@ -612,7 +614,7 @@ typedef struct centra_why { /* pointers are valid until the explanation is freed
     centra_guess guess;
     centra_picture seen;     /* the query as the network sees it */
     size_t height, width;    /* of the maps */
-    const float *centrality; /* of the query's places */
+    const float *centrality; /* of the query's places, in the walk to the class that is told */
     const float *grad_cam;   /* what of the last map spoke for the class, by gradients; any head has it */
     size_t classes;
 } centra_why;
@@ -633,6 +635,16 @@ CENTRA_API void centra_explanation_why(const centra_explanation *explanation, ce
 /* Classes by probability, the likeliest first; CENTRA_USAGE behind the last. */
 CENTRA_API centra_status centra_explanation_class(const centra_explanation *explanation, size_t rank,
                                                   centra_why_class *out);
+
+typedef enum centra_sheet {
+    CENTRA_SHEET_QUERY,    /* the query beside its centralities */
+    CENTRA_SHEET_GRAD_CAM, /* the query beside its Grad-CAM */
+    CENTRA_SHEET_KNOWN,    /* the known picture of the class of that rank beside its centralities */
+    CENTRA_SHEET_PAIRS     /* query and known picture with lines between the strongest pairs */
+} centra_sheet;
+/* The explanation as a picture with titles and a legend. `support` is that of centra_explain, and has not changed since. */
+CENTRA_API centra_status centra_explanation_sheet(const centra_explanation *explanation, const centra_support *support,
+                                                  centra_sheet sheet, size_t rank, centra_picture *out);
 
 /* Kernels: which variant each got */
 

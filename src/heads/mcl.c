@@ -5,7 +5,7 @@
  * stationary distribution), mcl-katz (0.5, Katz centrality), mcl-exact (1, the stationary distribution itself) and
  * unidirectional (the limit 0: one step from query to support, the paper's ablation). Shots are averaged location by
  * location before anything is normalised. No learned parameters. */
-#include "heads/head.h"
+#include "heads/mcl.h"
 
 struct mcl {
     double gamma, beta, alpha;
@@ -34,11 +34,16 @@ static const struct option one_way_options[] = {
 static void stationary(void *settings) { ((struct mcl *)settings)->alpha = 1; }
 static void one_way(void *settings) { ((struct mcl *)settings)->alpha = 0; }
 
+struct walk mcl_walk(const void *settings)
+{
+    const struct mcl *s = settings;
+    return (struct walk){s->gamma, s->beta, s->alpha, (enum walk_solver)s->solver};
+}
+
 static bool mcl_forward(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
                         struct head_result *out)
 {
-    const struct mcl *s = settings;
-    const struct walk w = {s->gamma, s->beta, s->alpha, (enum walk_solver)s->solver};
+    const struct walk w = mcl_walk(settings);
     const unsigned wanted = WALK_PROB | (want & HEAD_CENTRALITY ? WALK_PI_SUPPORT | WALK_PI_QUERY : 0);
     struct walk_vars v = {0};
     var *proto = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */

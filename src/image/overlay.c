@@ -1,16 +1,17 @@
 /* overlay.c - a map of weights over a picture.
  *
  * The map's cells lie in the middle of their part of the picture and are joined linearly, so that no edges appear which
- * the head never saw. Little weight makes a pixel grey and dark; much keeps its colour and adds some warmth, so that the
- * place stands out on every background and in print. */
+ * the head never saw. A pixel is mixed with the ramp's colour of its weight. Of the picture its light and dark remain
+ * everywhere, pressed into a narrower span so that they cannot be mistaken for weight, and its colours where the weight
+ * is large: what is looked at stays recognisable, and what is not steps back. */
 #include "image/overlay.h"
 #include "base/size.h"
+#include "image/ramp.h"
 #include <math.h>
 #include <string.h>
 
-static const float DIM = 0.30f;                    /* brightness that the least weight leaves */
-static const float GLOW[3] = {1.0f, 0.55f, 0.05f}; /* amber */
-static const float GLOW_PART = 0.38f;              /* of a pixel with the most weight */
+static const float LEAST_TINT = 0.50f, MORE_TINT = 0.18f; /* the ramp's part of a pixel: at weight 0, and what 1 adds */
+static const float LEAST_COLOUR = 0.10f;                  /* the part of its colour that weight 0 leaves a pixel */
 
 /* A place along an axis between the cells `from` and `to`. */
 struct between {
@@ -45,16 +46,17 @@ static float weight_at(const float *map, size_t width, struct between y, struct 
     const float *above = map + y.from * width, *below = map + y.to * width;
     const float a = above[x.from] + x.part * (above[x.to] - above[x.from]);
     const float b = below[x.from] + x.part * (below[x.to] - below[x.from]);
-    return r.most > r.least ? (a + y.part * (b - a) - r.least) / (r.most - r.least) : 0.5f;
+    return r.most > r.least ? fminf(fmaxf((a + y.part * (b - a) - r.least) / (r.most - r.least), 0), 1) : 0.5f;
 }
 
-static void blend(const uint8_t *in, float weight, uint8_t *out)
+static void blend(const uint8_t *in, float weight, const struct ramp *ramp, uint8_t *out)
 {
     const float grey = 0.299f * (float)in[0] + 0.587f * (float)in[1] + 0.114f * (float)in[2];
-    const float light = DIM + (1 - DIM) * weight, glow = GLOW_PART * weight * weight;
+    const float colour = LEAST_COLOUR + (1 - LEAST_COLOUR) * weight, tint = LEAST_TINT + MORE_TINT * weight;
+    const uint8_t *shade = ramp->rgb[(size_t)(weight * (RAMP_STEPS - 1) + 0.5f)];
     for (size_t c = 0; c < 3; c++) {
-        const float colour = grey + weight * ((float)in[c] - grey);
-        out[c] = (uint8_t)(light * colour * (1 - glow) + 255 * GLOW[c] * glow + 0.5f);
+        const float own = grey + colour * ((float)in[c] - grey);
+        out[c] = (uint8_t)(own + tint * ((float)shade[c] - own) + 0.5f);
     }
 }
 
@@ -65,11 +67,13 @@ status picture_overlay(const struct picture *p, const float *map, size_t height,
     const status st = picture_new(p->width, p->height, &made);
     if (st != OK) return st;
     const struct range r = range_of(map, height * width);
+    struct ramp ramp;
+    ramp_fill(&ramp);
     for (size_t y = 0; y < p->height; y++) {
         const struct between row = between_cells(y, p->height, height);
         for (size_t x = 0; x < p->width; x++) {
             const size_t i = 3 * (y * p->width + x);
-            blend(p->rgb + i, weight_at(map, width, row, between_cells(x, p->width, width), r), made.rgb + i);
+            blend(p->rgb + i, weight_at(map, width, row, between_cells(x, p->width, width), r), &ramp, made.rgb + i);
         }
     }
     *out = made;
