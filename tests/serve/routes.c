@@ -130,6 +130,7 @@ TEST(serve_classifies_and_keeps_the_results)
         EXPECT(strstr(a.body, "{\"name\":\"q.png\",\"class\":\"kind 1\",\"probability\":0.") != NULL);
         EXPECT(strstr(a.body, "\"probabilities\":[{\"class\":\"kind 1\",") != NULL);
         EXPECT(strstr(a.body, "\"familiarity\":") != NULL && strstr(a.body, "\"familiarity\":null") == NULL);
+        EXPECT(strstr(a.body, "\"explanation\":{\"height\":") != NULL && strstr(a.body, "\"pairs\":[[") != NULL);
         reply_drop(&a);
         a = rig_ask(&r, "POST", "/api/sessions/%s/classify?name=%3Dcmd&explain=0", q.data, q.length);
         EXPECT(a.code == 200 && strstr(a.body, "explanation") == NULL);
