@@ -6,7 +6,8 @@
 
 const $ = (selector, from = document) => from.querySelector(selector);
 const copyOf = id => $(id).content.firstElementChild.cloneNode(true);
-const percent = p => `${(100 * p).toFixed(p > 0.1 && p < 0.995 ? 0 : 1)} %`;
+const percent = p => `${(100 * p).toFixed((p > 0.1 && p < 0.995) || p > 0.9995 ? 0 : 1)} %`;
+const sentence = words => words && words[0].toUpperCase() + words.slice(1) + (/[.!?]$/.test(words) ? "" : ".");
 
 const page = {
   session: "",     // id
@@ -41,11 +42,11 @@ function send(method, path, { body = null, progress = null, type = "json" } = {}
     x.onerror = () => failed(new Refusal(0, "The server does not answer. Is centra serve still running?"));
     x.onload = async () => {
       if (x.status < 300) return done(type === "json" ? JSON.parse(x.response) : x.response);
-      let sentence = `The server answered ${x.status}.`;
+      let words = `The server answered ${x.status}.`;
       try {
-        sentence = JSON.parse(type === "json" ? x.response : await x.response.text()).error;
+        words = sentence(JSON.parse(type === "json" ? x.response : await x.response.text()).error);
       } catch { /* not one of its sentences */ }
-      failed(new Refusal(x.status, sentence));
+      failed(new Refusal(x.status, words));
     };
     x.send(body);
   });
@@ -67,9 +68,9 @@ const where = (what = "", query = {}) => {
   return `/api/sessions/${page.session}${what}${q ? `?${q}` : ""}`;
 };
 
-function complain(sentence, box = $("#alert")) {
-  box.textContent = sentence;
-  box.hidden = !sentence;
+function complain(words, box = $("#alert")) {
+  box.textContent = words;
+  box.hidden = !words;
 }
 
 // ---- the session -----------------------------------------------------------------------------------------------------
@@ -373,6 +374,10 @@ async function classify(files) {
 
 async function showResult(answer, url) {
   const li = copyOf("#result-template");
+  const original = $(".original", li);
+  original.onerror = () => original.remove(); // a kind of picture that this browser does not show
+  original.src = url;
+  original.alt = answer.name;
   $(".result-file", li).textContent = answer.name;
   $(".result-class", li).textContent = answer.unknown ? "None of these" : answer.class;
   $(".result-sure", li).textContent = answer.unknown
