@@ -9,7 +9,7 @@ file(GLOB fuzzed_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/weights/*.c $
     ${CMAKE_SOURCE_DIR}/src/tensor/*.c
     ${CMAKE_SOURCE_DIR}/src/train/recipe.c)
 add_compile_options(-fsanitize=fuzzer-no-link)
-add_library(fuzzed OBJECT ${base_sources} ${picture_sources} ${fuzzed_sources})
+add_library(fuzzed OBJECT ${base_sources} ${picture_sources} ${fuzzed_sources} ${centra_upload_sources})
 target_link_libraries(fuzzed PRIVATE centra-flags centra-pictures)
 foreach(source ${fuzz_sources})
     get_filename_component(name ${source} NAME_WE)
