@@ -136,6 +136,6 @@ void route_results(struct service *s, struct request *r)
     r->reply.code = HTTP_OK;
     r->reply.type = "text/csv; charset=utf-8";
     r->reply.file = "centra-results.csv";
-    text_add(&r->reply.body, "picture,class,probability,familiarity,unknown\r\n");
+    text_add(&r->reply.body, "file,label,probability,familiarity,unknown\r\n");
     text_add_bytes(&r->reply.body, text_string(&t->results), t->results.length);
 }

@@ -137,7 +137,7 @@ TEST(serve_classifies_and_keeps_the_results)
         reply_drop(&a);
         a = GET(&r, "/api/sessions/%s/results.csv");
         EXPECT(strstr(a.head, "attachment; filename=\"centra-results.csv\"") != NULL);
-        EXPECT(!strncmp(a.body, "picture,class,probability,familiarity,unknown\r\n\"q.png\",\"kind 1\",0.", 65));
+        EXPECT(!strncmp(a.body, "file,label,probability,familiarity,unknown\r\n\"q.png\",\"kind 1\",0.", 62));
         EXPECT(strstr(a.body, "\r\n\"'=cmd\",\"kind 1\",") != NULL); /* no table program takes it for a formula */
         reply_drop(&a);
     }
