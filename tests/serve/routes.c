@@ -165,14 +165,14 @@ TEST(serve_exports_a_pack_that_another_session_takes)
     rig_stop(&r);
 }
 
-static bool save_as(const char *name, const struct got *a)
+static bool save_as(const char *name, const char *data, size_t bytes)
 {
     text path = {0};
     struct file_writer w;
     text_addf(&path, "%s/%s", test_folder(), name);
     bool good = file_begin(text_string(&path), &w) == OK;
     if (good) {
-        file_put(&w, a->body, a->bytes);
+        file_put(&w, data, bytes);
         good = file_commit(&w) == OK;
     }
     text_free(&path);
@@ -186,7 +186,7 @@ TEST(serve_begins_with_the_classes_of_a_pack)
     if (!rig_start(&r, NULL)) return;
     if (!rig_session(&r) || !rig_fill(&r, 2, 1)) return;
     struct got pack = GET(&r, "/api/sessions/%s/pack");
-    EXPECT(save_as("two.pack", &pack));
+    EXPECT(save_as("two.pack", pack.body, pack.bytes));
     reply_drop(&pack);
     rig_stop(&r);
     snprintf(path, sizeof path, "%s/two.pack", test_folder());
@@ -195,7 +195,27 @@ TEST(serve_begins_with_the_classes_of_a_pack)
     rig_stop(&r);
 }
 
-/* docs/http-api.md has a heading for each route, its sentence and its arguments. */
+TEST(serve_begins_with_the_classes_of_a_folder)
+{
+    struct rig r;
+    char path[512];
+    static const char *const classes[] = {"known/ant", "known/bee"};
+    for (size_t i = 0; i < 2; i++) {
+        text png = rig_png(i, 1);
+        snprintf(path, sizeof path, "%s/%s", test_folder(), classes[i]);
+        EXPECT_OK(folder_make(path));
+        snprintf(path, sizeof path, "%s/1.png", classes[i]);
+        EXPECT(save_as(path, png.data, png.length));
+        text_free(&png);
+    }
+    snprintf(path, sizeof path, "%s/known", test_folder());
+    if (!rig_start(&r, (const char *[]){"--support", path, NULL})) return;
+    EXPECT_ANSWER(POST(&r, "/api/sessions"), 201,
+                  "\"classes\":[{\"name\":\"ant\",\"pictures\":[\"ant/1.png\"]},{\"name\":\"bee\"");
+    rig_stop(&r);
+}
+
+/* docs/http-api.md has a line for each route, with its sentence and its arguments. */
 TEST(serve_documents_every_route)
 {
     char *docs = NULL;
