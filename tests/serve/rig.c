@@ -40,7 +40,8 @@ bool rig_start(struct rig *r, const char *const *words)
         return false;
     }
     while (words && *words && n < MOST_WORDS) all[n++] = *words++;
-    signal(SIGPIPE, SIG_IGN); /* a server that hangs up is an answer too */
+    setenv("TSAN_OPTIONS", "halt_on_error=1", 0); /* a race in the server ends it, which rig_stop notices */
+    signal(SIGPIPE, SIG_IGN);                     /* a server that hangs up is an answer too */
     r->process = program_start(&r->to, &r->from, all);
     if (r->process > 0 && read_address(r)) return true;
     test_failed(__FILE__, __LINE__, "the server did not start");
