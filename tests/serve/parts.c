@@ -26,6 +26,8 @@ TEST(multipart_finds_every_file)
     EXPECT_TEXT(parts[0].name, "cat.png");
     EXPECT(parts[0].bytes == 8 && !memcmp(parts[0].data, "one\r\n--b", 8)); /* nearly a boundary is none */
     EXPECT(parts[1].bytes == 0 && parts[1].name[0] == '\0');
+    EXPECT_OK(parse("--a b\r\nA: b\r\n\r\n--a b--", parts, 3, &count)); /* the headers' end is the boundary's start */
+    EXPECT(count == 1 && parts[0].bytes == 0);
     EXPECT_OK(parse("--a b--", parts, 3, &count));
     EXPECT_INT(count, 0);
 }
