@@ -17,11 +17,13 @@ case ${1:-build} in
     build)
         command -v cc > /dev/null 2>&1 || command -v gcc > /dev/null 2>&1 || missing="$missing gcc libc6-dev"
         need cmake cmake; need make make; need objcopy binutils
-        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev ;;
+        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev
+        want microhttpd.h libmicrohttpd-dev ;;
     lint)
         need cmake cmake; need clang clang; need g++ g++; need clang-format clang-format; need clang-tidy clang-tidy
         need nm binutils
-        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev; want oneapi/dnnl/dnnl.h libdnnl-dev ;;
+        want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev; want oneapi/dnnl/dnnl.h libdnnl-dev
+        want microhttpd.h libmicrohttpd-dev ;;
     oracle) want oneapi/dnnl/dnnl.h libdnnl-dev ;;
     fuzz) need cmake cmake; need clang clang
         if command -v clang > /dev/null 2>&1 && ! ls "$(clang -print-resource-dir)"/lib/*/*fuzzer*.a > /dev/null 2>&1; then

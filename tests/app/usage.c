@@ -18,6 +18,7 @@
     "  list      lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
     "  pretrain  trains a network on all classes at once, as a recipe says\n" \
     "  score     scores given dense features with a head\n" \
+    "  serve     shows a page that classifies your pictures, with reasons\n" \
     "  train     trains a network with a head on episodes, as a recipe says\n" \
     "  version   says what was built and what it found on this machine\n" \
     "  weights   shows what a file of weights holds, or converts it\n\n" \
