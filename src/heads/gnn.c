@@ -215,7 +215,7 @@ static bool gnn_forward(tape *t, const void *settings, struct params *params, co
     (void)want;
     if (e->way > WAY)
         return tape_fail(t, fail(ST_VALUE, "gnn can tell %d classes apart; this episode has %zu", WAY, e->way)) != NULL;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* what the weights are computed from */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p) || !shots_sort(t, e, &shots)) return false;
     if (maps->value.dim[1] < 2)
         return tape_fail(t, fail(ST_SHAPE, "gnn needs features of at least 2 channels; these have 1")) != NULL;
