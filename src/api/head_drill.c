@@ -79,7 +79,7 @@ static status score_once(centra_head_drill *r)
 {
     centra_head *h = r->head;
     tape *t = h->session->tape;
-    struct episode v = {.way = r->way, .support_labels = &r->support_labels};
+    struct episode v = {.way = r->way, .support_labels = &r->support_labels, .support_host = h->labels.support};
     struct head_result out = {0};
     tape_reset(t, r->gradients ? TAPE_TRAINING : TAPE_INFERENCE);
     v.support = r->gradients ? tape_leaf(t, &r->support, &r->grad_support, GRAD_OVERWRITES)
