@@ -102,6 +102,7 @@ typedef struct centra_head_info {
     size_t option_count;
     size_t param_count; /* learned parameters */
     int drawn;          /* some of them start at random: without training its scores say nothing */
+    int fitted;         /* to each episode when asked: it has no gradients and refuses training */
 } centra_head_info;
 
 /* The heads of this library, sorted by name. CENTRA_USAGE when there is no such index. */

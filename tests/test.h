@@ -47,6 +47,8 @@ const char *test_folder(void);
 /* tests/alloc.c: malloc, calloc, realloc, aligned_alloc, posix_memalign and strdup of everything linked in are counted and
  * can be made to fail. */
 size_t alloc_count(void);     /* allocations so far */
+size_t alloc_bytes(void);     /* held now */
+size_t alloc_peak(void);      /* most bytes held at once since the last call of this */
 size_t alloc_live(void);      /* blocks not yet freed */
 void alloc_fail_at(size_t n); /* the n-th allocation from now (1 = the next) fails, once; 0: never */
 bool alloc_did_fail(void);    /* whether it came to that */

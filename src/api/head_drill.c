@@ -2,6 +2,7 @@
  * times. In training the head finds its features there too. */
 #include "api/session.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct centra_head_drill {
     centra_head *head;
@@ -9,6 +10,7 @@ struct centra_head_drill {
     bool gradients;
     tensor support, query, grad_support, grad_query; /* owned, on the device; gradients only where wanted */
     tensor support_labels, query_labels;
+    int32_t *support_host; /* owned: support_labels on the host */
 };
 
 /* A tensor of its own, filled from host memory unless that is NULL. */
@@ -33,6 +35,9 @@ static status place_all(centra_head_drill *r, const centra_episode *e)
     TRY(place(d, type, 3, support, e->support, &r->support));
     TRY(place(d, type, 3, query, e->query, &r->query));
     TRY(place(d, DT_I32, 1, support, l->support, &r->support_labels));
+    r->support_host = malloc(e->support_count * sizeof *r->support_host);
+    if (!r->support_host) TRY(fail(ST_MEMORY, "no memory for the labels of a drill"));
+    memcpy(r->support_host, l->support, e->support_count * sizeof *r->support_host);
     if (!r->gradients) goto done;
     TRY(place(d, DT_I32, 1, query, l->query, &r->query_labels));
     TRY(place(d, type, 3, support, NULL, &r->grad_support));
@@ -72,6 +77,7 @@ void centra_head_drill_free(centra_head_drill *r)
                                    &r->grad_query, &r->support_labels, &r->query_labels};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         if (owned[i]->data) d->release(d, owned[i]->data);
+    free(r->support_host);
     free(r);
 }
 
@@ -79,7 +85,7 @@ static status score_calls(centra_head_drill *r)
 {
     centra_head *h = r->head;
     tape *t = h->session->tape;
-    struct episode v = {.way = r->way, .support_labels = &r->support_labels};
+    struct episode v = {.way = r->way, .support_labels = &r->support_labels, .support_host = r->support_host};
     struct head_result out = {0};
     tape_reset(t, r->gradients ? TAPE_TRAINING : TAPE_INFERENCE);
     v.support = r->gradients ? tape_leaf(t, &r->support, &r->grad_support, GRAD_OVERWRITES)

@@ -4,6 +4,7 @@
  * two programs can be timed in turns. */
 #include "app/bench.h"
 #include "app/library.h"
+#include "app/table.h"
 #include "app/terminal.h"
 #include "base/json.h"
 #include <string.h>
@@ -37,7 +38,7 @@ static size_t resident_of(const struct call *c)
 {
     const struct bench *b = c->settings;
     const bool elsewhere = c->common.device && strcmp(c->common.device, "cpu");
-    return b->resident >= 0 ? (size_t)b->resident : elsewhere ? RESIDENT : 0;
+    return b->passes >= 0 ? (size_t)b->passes : elsewhere ? RESIDENT : 0;
 }
 
 /* Of the similarities of all query with all support locations, without anything else; the backward pass has two such
@@ -64,7 +65,7 @@ static void add_json(text *to, const struct call *c, const struct bench_episode 
                   {"width", (int64_t)e->width},
                   {"kinds", b->kinds},
                   {"repeats", b->repeats},
-                  {"resident", (int64_t)resident_of(c)},
+                  {"passes", (int64_t)resident_of(c)},
                   {"threads", (int64_t)centra_session_threads(session)}};
     struct json_writer w;
     json_begin(&w, to, false);
@@ -102,22 +103,33 @@ static void add_words(text *to, const struct call *c, const struct bench_episode
     text_addf(to, "similarities %.3f GFLOP, %.1f GFLOP/s\n", gflop, gflop / bench_quantile(times, 0.5) * 1e3);
 }
 
+static void add_row(struct table *t, const char *head, const struct bench_times *times)
+{
+    table_cell(t, "%s", head);
+    table_cell(t, "%.3f", bench_quantile(times, 0.5));
+    table_cell(t, "%.3f", times->ms[0]);
+    table_cell(t, "%.3f", bench_quantile(times, 0.25));
+    table_cell(t, "%.3f", bench_quantile(times, 0.75));
+}
+
+/* Into a row of the table, unless that is NULL. */
 static status time_and_report(const struct call *c, const struct bench_job *j, const struct bench_episode *e,
-                              const centra_session *session)
+                              const centra_session *session, struct table *rows)
 {
     const struct bench *b = c->settings;
     text t = {0};
     struct bench_times times = {0};
     status st = OK;
     TRY(bench_measure(j, (size_t)b->repeats, &times));
-    (c->common.json ? add_json : add_words)(&t, c, e, session, &times);
-    TRY(put(&t));
+    if (rows) add_row(rows, b->head, &times);
+    else (c->common.json ? add_json : add_words)(&t, c, e, session, &times);
+    if (!rows) TRY(put(&t));
 done:
     bench_times_free(&times);
     return st;
 }
 
-static status heads_run(const struct call *c)
+static status head_run(const struct call *c, struct table *rows)
 {
     const struct bench *b = c->settings;
     struct bench_episode e = {0};
@@ -135,13 +147,44 @@ static status heads_run(const struct call *c)
         j = (struct bench_job){drill_once, &d, d.episodes};
     }
     TRY(bench_warm(&j, b->warmup));
-    TRY(b->wait ? bench_answer_lines(&j) : time_and_report(c, &j, &e, session));
+    TRY(b->wait ? bench_answer_lines(&j) : time_and_report(c, &j, &e, session, rows));
 done:
     bench_episode_free(&e);
     centra_head_drill_free(d.drill);
     centra_head_free(head);
     centra_session_close(session);
     return st;
+}
+
+/* One head after the other, each with a session of its own. */
+static status every_head(const struct call *c)
+{
+    struct bench one = *(const struct bench *)c->settings;
+    struct call each = *c;
+    struct table rows = {.align = "lrrrr"};
+    centra_head_info info;
+    text t = {0};
+    status st = OK;
+    if (one.wait) return fail(ST_USAGE, "--wait times one head; name it with --head");
+    each.settings = &one;
+    static const char *const names[] = {"head", "median ms", "min", "p25", "p75"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) table_cell(&rows, "%s", names[i]);
+    for (size_t i = 0; i < centra_head_count() && st == OK; i++) {
+        st = library(centra_head_describe(i, &info));
+        if (st != OK || (one.gradients && info.fitted)) continue;
+        one.head = info.name;
+        st = head_run(&each, c->common.json ? NULL : &rows);
+    }
+    table_write(&rows, 0, &t);
+    if (st == OK && !c->common.json) return put(&t);
+    text_free(&t);
+    return st;
+}
+
+static status heads_run(const struct call *c)
+{
+    const struct bench *b = c->settings;
+    return strcmp(b->head, "all") ? head_run(c, NULL) : every_head(c);
 }
 
 static status bench_run(const struct call *c)
@@ -152,7 +195,7 @@ static status bench_run(const struct call *c)
 static const char *const mode_names[] = {[BENCH_INFER] = "infer", [BENCH_TRAIN] = "train", NULL};
 
 static const struct option bench_options[] = {
-    OPT_TEXT(struct bench, head, "head", "mcl-katz", "NAME", "the head; centra list heads shows them"),
+    OPT_TEXT(struct bench, head, "head", "mcl-katz", "NAME", "the head, or all; centra list heads shows them"),
     OPT_INT(struct bench, way, "way", 5, 1, 10000, "classes"),
     OPT_INT(struct bench, shot, "shot", 1, 1, 10000, "support pictures of each class"),
     OPT_INT(struct bench, queries, "queries", 15, 1, 100000, "query pictures of each class"),
@@ -163,15 +206,13 @@ static const struct option bench_options[] = {
     OPT_INT(struct bench, repeats, "repeats", 20, 1, 1000000, "timed runs"),
     OPT_INT(struct bench, warmup, "warmup", 3, 0, 1000000, "runs before them that are not timed"),
     OPT_FLAG(struct bench, gradients, "gradients", "time loss and gradients too"),
-    OPT_INT(
-        struct bench, resident, "resident", -1, -1, 100000,
-        "episodes in a row in a timed run, features staying on the device; 0: one, from and to our memory; -1: 50 on "
-        "a GPU, else 0"),
     OPT_TEXT(struct bench, backbone, "backbone", "conv4", "NAME", "the network; centra list backbones shows them"),
     OPT_INT(struct bench, batch, "batch", 80, 1, 100000, "pictures of a pass through the network"),
     OPT_INT(struct bench, side, "side", 84, 1, 10000, "height and width of the pictures"),
-    OPT_INT(struct bench, passes, "passes", 1, 1, 100000,
-            "passes through the network in a row in one run, whose time is divided by them: a GPU never waits"),
+    OPT_INT(
+        struct bench, passes, "passes", -1, -1, 100000,
+        "passes or episodes in a row in a run, whose time is divided by them; 0: one episode from and to our memory; "
+        "-1: for heads 50 on a GPU and else 0, for networks 1"),
     OPT_NAME(struct bench, mode, "mode", BENCH_INFER, mode_names,
              "pass through the network: train is forward, backward and a step of SGD"),
     OPT_FLAG(struct bench, wait, "wait", "time runs as lines on standard input ask for them"),
@@ -180,18 +221,22 @@ static const struct option bench_options[] = {
 static const char *const bench_details[] = {
     "Times one head on generated features and says the median, minimum and quartiles, and the rate at which the "
     "similarities alone would have been computed in that time.",
-    "bench backbones times one network instead, on random pictures: --backbone, --batch, --side, --passes and --mode "
-    "belong to "
+    "With --head all there is a row for each head, with --json an object in a line of its own; with --gradients those "
+    "that "
+    "are fitted to each episode are left out.",
+    "bench backbones times one network instead, on random pictures: --backbone, --batch, --side and --mode belong to "
     "it; "
-    "--precision, --repeats, --warmup and --wait to both, the rest to bench heads.",
-    "With --resident N a run scores the episode N times on features that are on the device already, waits for the "
-    "device once, and its time is divided by N: what a training step pays for the head. Scores and gradients are not "
-    "fetched.",
+    "--precision, --passes, --repeats, --warmup and --wait to both, the rest to bench heads.",
+    "With --passes N a run scores the episode N times on features that are on the device already, or runs the network "
+    "N "
+    "times, waits for the device once, and its time is divided by N: what a training step pays. Scores and gradients "
+    "are "
+    "not fetched.",
     "With --wait the program makes its features and its warm-up runs, then reads standard input: for each line it does "
     "as many timed runs as the line says, or one, and answers with the line {\"ms\":[1.234567,...]}. It ends with its "
     "input. A script can thus time two programs in turns, each in one process.",
     "With --json one object is written: head, options, way, shot, queries, channels, height, width, kinds, repeats, "
-    "resident, threads, "
+    "passes, threads, "
     "precision, gradients, isa, median_ms, min_ms, p25_ms, p75_ms, gflop; or backbone, options, batch, side, passes, "
     "mode, "
     "repeats, threads, "

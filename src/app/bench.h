@@ -8,7 +8,7 @@ enum bench_mode { BENCH_INFER, BENCH_TRAIN };
 
 struct bench {
     const char *head, *map, *backbone;
-    int64_t way, shot, queries, channels, kinds, repeats, warmup, resident, batch, side, passes;
+    int64_t way, shot, queries, channels, kinds, repeats, warmup, batch, side, passes;
     int precision; /* a centra_precision */
     int mode;      /* an enum bench_mode */
     bool gradients, wait;

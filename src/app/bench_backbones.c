@@ -8,6 +8,8 @@ struct drill {
     size_t passes;
 };
 
+static size_t passes_of(const struct bench *b) { return b->passes > 0 ? (size_t)b->passes : 1; }
+
 static status run_once(void *of)
 {
     const struct drill *d = of;
@@ -27,7 +29,7 @@ static void add_json(text *to, const struct call *c, const centra_session *sessi
         int64_t value;
     } counts[] = {{"batch", b->batch},
                   {"side", b->side},
-                  {"passes", b->passes},
+                  {"passes", (int64_t)passes_of(b)},
                   {"repeats", b->repeats},
                   {"threads", (int64_t)centra_session_threads(session)}};
     struct json_writer w;
@@ -85,7 +87,7 @@ status bench_backbones(const struct call *c)
     const struct bench *b = c->settings;
     centra_session *session = NULL;
     centra_net *net = NULL;
-    struct drill drill = {NULL, (size_t)b->passes};
+    struct drill drill = {NULL, passes_of(b)};
     status st = OK;
     TRY(session_open(c, &session));
     TRY(library(centra_net_new(session, b->backbone, c->net_options, c->net_option_count,

@@ -40,6 +40,7 @@ static status eval_run(const struct call *c)
     TRY(session_open(c, &session));
     st = library(centra_eval_run(session, &o, &e));
     progress_wipe(&progress);
+    if (st == OK && s->report) st = eval_page(e, s->report);
     if (st == OK) st = c->common.json ? eval_json(c, session, e) : eval_table(c, e);
 done:
     centra_eval_free(e);
@@ -69,6 +70,8 @@ static const struct option eval_options[] = {
     COUNT(episodes, "episodes", 10000, 1, 100000000, "how many episodes"),
     OPT_FILE(struct eval, save_episodes, "save-episodes", NULL, "write the episodes to this file"),
     OPT_FILE(struct eval, episodes_from, "episodes-from", NULL, "play the episodes of this file instead of drawing"),
+    OPT_FILE(struct eval, report, "report", NULL,
+             "draw the table with its intervals into this file, report.html for instance"),
     OPT_FLAG(struct eval, per_class, "per-class", "show the accuracy of each class as well"),
     OPT_FLAG(struct eval, strict, "strict", "a picture that cannot be read is an error, not left out with a warning"),
     OPT_FLAG(struct eval, shuffle_labels, "shuffle-labels",

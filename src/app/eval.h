@@ -5,7 +5,7 @@
 #include "base/json.h"
 
 struct eval {
-    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *episodes_from;
+    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *episodes_from, *report;
     int64_t way, shot, query, episodes;
     bool per_class, strict, shuffle_labels;
 };
@@ -30,5 +30,7 @@ struct eval_paired {
 };
 void eval_json_row(struct json_writer *w, const centra_session *session, const centra_eval *e, size_t head,
                    const struct eval_paired *paired);
+/* eval_page.c: heads by accuracy, drawn with their intervals, and their differences to the first of the list. */
+status eval_page(const centra_eval *e, const char *path);
 status eval_json(const struct call *c, const centra_session *session, const centra_eval *e);
 #endif

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* New blocks are as large as all before them together, so that there are few, but no larger than this: half of a
- * last, nearly empty block of a GPU's memory would be a loss. */
+/* New blocks are a quarter of all before them together, so that there are few and little is held in vain, but no larger than
+ * this: half of a last, nearly empty block of a GPU's memory would be a loss. */
 static const size_t growth_limit = (size_t)64 << 20;
 
 struct block {
@@ -58,7 +58,7 @@ static status block_add(arena *a, size_t need, struct block **out)
 {
     struct block **last = &a->first;
     while (*last) last = &(*last)->next;
-    size_t wish = a->first ? size_min(a->held, growth_limit) : a->first_block_bytes;
+    size_t wish = size_max(a->first_block_bytes, size_min(a->held / 4, growth_limit));
     size_t bytes = size_round_up(size_max(need, wish), ARENA_ALIGN);
 
     struct block *b = calloc(1, sizeof *b);

@@ -20,15 +20,6 @@ static const struct option dn4_options[] = {
              "one set of all shots' features, their average, or a search in each shot"),
     OPT_NAME(struct dn4, reduce, "reduce", SUM, reduce_names, "what the nearest k become"), OPT_END};
 
-/* [n, C, r] as unit rows [n*r, C] */
-static var *directions(tape *t, var *maps)
-{
-    if (!maps) return NULL;
-    const size_t n = maps->value.dim[0], c = maps->value.dim[1], r = maps->value.dim[2];
-    var *rows = op_reshape(t, op_permute(t, maps, (int[]){0, 2, 1}), 2, (size_t[]){n * r, c});
-    return op_l2norm(t, rows, 1);
-}
-
 /* The nearest of groups of features that are equally large: cosines [n, groups*m] to [n, groups]. */
 static var *nearest(tape *t, const struct dn4 *s, var *cosines, size_t groups)
 {
@@ -75,21 +66,48 @@ static var *nearest_per_shot(tape *t, const struct dn4 *s, var *cosines, const s
     return op_concat(t, way, each, 1);
 }
 
+/* What the chunks of queries share beside the support's directions. */
+struct job {
+    struct dn4 s;
+    struct shots shots;
+    size_t way, rs;
+};
+
+/* Scores [nq, way] of some queries, with the directions of the support [features, C]. */
+static var *score_some(tape *t, const void *context, var *const *shared, var *query, size_t first)
+{
+    const struct job *j = context;
+    (void)first;
+    if (!query || !shared[0]) return NULL;
+    const size_t nq = query->value.dim[0], rq = query->value.dim[2], features = shared[0]->value.dim[0];
+    var *cosines = op_matmul(t, op_l2norm(t, query, 1), true, shared[0], true); /* [nq, rq, features] */
+    cosines = op_reshape(t, cosines, 2, (size_t[]){nq * rq, features});
+    var *found = j->s.shots == PER_SHOT ? nearest_per_shot(t, &j->s, cosines, &j->shots, j->way)
+                 : j->s.shots == AVERAGE || j->shots.equal
+                     ? nearest(t, &j->s, cosines, j->way)
+                     : nearest_each(t, &j->s, cosines, j->shots.first, j->way, j->rs);
+    return op_sum(t, op_reshape(t, found, 3, (size_t[]){nq, rq, j->way}), 1u << 1, DROP_AXES);
+}
+
 static bool dn4_forward(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
                         struct head_result *out)
 {
     const struct dn4 *s = settings;
     struct shots shots;
+    void *job;
     (void)params;
     (void)want;
     if (!shots_sort(t, e, &shots) || !e->query) return false;
-    const size_t nq = e->query->value.dim[0], rq = e->query->value.dim[2], rs = e->support->value.dim[2];
     var *maps = s->shots == AVERAGE ? op_class_mean(t, e->support, e->support_labels, e->way) : shots.support;
-    var *cosines = op_matmul(t, directions(t, e->query), false, directions(t, maps), true); /* [nq*rq, features] */
-    var *found = s->shots == PER_SHOT                 ? nearest_per_shot(t, s, cosines, &shots, e->way)
-                 : s->shots == AVERAGE || shots.equal ? nearest(t, s, cosines, e->way)
-                                                      : nearest_each(t, s, cosines, shots.first, e->way, rs);
-    out->scores = op_sum(t, op_reshape(t, found, 3, (size_t[]){nq, rq, e->way}), 1u << 1, DROP_AXES);
+    const status st = tape_host(t, sizeof(struct job), &job);
+    if (st != OK) return tape_fail(t, st) != NULL;
+    if (!maps) return false;
+    const size_t c = maps->value.dim[1], rs = maps->value.dim[2], features = maps->value.dim[0] * rs;
+    *(struct job *)job = (struct job){*s, shots, e->way, rs};
+    var *rows = op_reshape(t, op_permute(t, op_l2norm(t, maps, 1), (int[]){0, 2, 1}), 2, (size_t[]){features, c});
+    const size_t numbers = e->query->value.dim[2] * (c + 2 * features);
+    const struct chunks chunks = {chunks_rows(t, maps->value.type, numbers), e->way, score_some, job};
+    out->scores = op_chunks(t, &chunks, 1, &rows, e->query);
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
     return out->scores && (out->loss || !e->query_labels);
 }

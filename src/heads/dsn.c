@@ -95,7 +95,7 @@ static bool dsn_forward(tape *t, const void *settings, struct params *params, co
     struct pooled p;
     struct flats f;
     (void)want;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* what the weights are computed from */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p) || !shots_sort(t, e, &shots)) return false;
     if (!span(t, s, &shots, e->way, &f)) return false;
     var *scale = head_var(t, params, &dsn_params[0], maps->value.dim[1], maps->value.type);

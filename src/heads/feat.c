@@ -107,7 +107,7 @@ static bool feat_forward(tape *t, const void *settings, struct params *params, c
     struct pooled p;
     struct shots all;
     var *v[PARAMS];
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     (void)want;
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p)) return false;
     for (int i = 0; i < PARAMS; i++) v[i] = head_var(t, params, &feat_params[i], maps->value.dim[1], maps->value.type);

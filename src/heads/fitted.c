@@ -92,7 +92,7 @@ bool fitted_forward(tape *t, const struct fitted *s, enum fit_kind kind, const c
         return tape_fail(t, fail(ST_USAGE,
                                  "the head %s is fitted to each episode and has nothing to train; use it to evaluate",
                                  name)) != NULL;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* what the weights are computed from */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p)) return false;
     const status st = fit_episode(t, &s->fit, kind, e, &w);
     if (st != OK) return tape_fail(t, st) != NULL;

@@ -1,53 +1,101 @@
 /* frn - feature map reconstruction networks (Wertheimer et al., CVPR 2021).
  *
  * With S the rows of a class, lambda > 0 and A = S S^T + lambda I (m x m) or B = S^T S + lambda I (C x C), the
- * reconstruction of a row q is q Hat, Hat = S^T A^-1 S = I - lambda B^-1. The smaller system is solved:
- *     m <= C: k = S q, y = A^-1 k:  |rho q Hat - q|^2 = (rho^2 - 2 rho) k.y - rho^2 lambda |y|^2 + |q|^2,
+ * reconstruction of a row q is q Hat, Hat = S^T A^-1 S = I - lambda B^-1. The smaller system is inverted, once for all queries:
+ *     m <= C: k = S q:  |rho q Hat - q|^2 = k.(N k) + |q|^2,  N = (rho^2 - 2 rho) A^-1 - rho^2 lambda A^-2,
  *             because S S^T = A - lambda I; nothing of size C is made per class and query,
- *     m > C:  z = B^-1 q:           rho q Hat - q = (rho - 1) q - rho lambda z. */
+ *     m > C:  rho q Hat - q = N q,  N = (rho - 1) I - rho lambda B^-1.
+ * Rows that are to be divided by sqrt(u) need not be: lambda times u does the same. */
 #include "heads/frn.h"
 #include "heads/matrix.h"
 #include "heads/shots.h"
-#include <math.h>
 
 static var *ridge(tape *t, var *gram, var *lambda)
 {
     return gram ? op_add(t, gram, op_mul(t, matrix_identity(t, gram->value.type, gram->value.dim[2]), lambda)) : NULL;
 }
 
-static var *squares(tape *t, var *x, unsigned axis) { return op_sum(t, op_mul(t, x, x), 1u << axis, DROP_AXES); }
-
-/* columns [C, n]; [b, n] */
-static var *errors_by_rows(tape *t, var *classes, var *columns, var *lambda, var *rho)
+/* a^-1 times a number */
+static var *inverse(tape *t, var *a, var *times)
 {
-    var *k = op_matmul(t, classes, false, columns, false); /* [b, m, n] */
-    var *y = op_cholesky_solve(t, ridge(t, op_matmul(t, classes, false, classes, true), lambda), k);
-    var *ky = op_sum(t, op_mul(t, k, y), 1u << 1, DROP_AXES), *yy = squares(t, y, 1);
-    var *of_ky = op_mul(t, rho, op_affine(t, rho, 1, -2));
-    var *of_yy = op_mul(t, op_mul(t, rho, rho), lambda);
-    var *both = op_sub(t, op_mul(t, ky, of_ky), op_mul(t, yy, of_yy));
-    return op_add(t, both, squares(t, columns, 0));
+    return a ? op_cholesky_solve(t, a, op_mul(t, matrix_identity(t, a->value.type, a->value.dim[2]), times)) : NULL;
 }
 
-static var *errors_by_channels(tape *t, var *classes, var *columns, var *lambda, var *rho)
+/* N of each class: [b, m, m] or [b, C, C] */
+static var *forms_by_rows(tape *t, var *classes, var *lambda, var *rho)
 {
-    var *z = op_cholesky_solve(t, ridge(t, op_matmul(t, classes, true, classes, false), lambda), columns);
-    var *e = op_sub(t, op_mul(t, columns, op_affine(t, rho, 1, -1)), op_mul(t, z, op_mul(t, rho, lambda)));
-    return squares(t, e, 1); /* e [b, C, n] */
+    var *i = inverse(t, ridge(t, op_matmul(t, classes, false, classes, true), lambda), rho); /* rho A^-1 */
+    return op_sub(t, op_mul(t, i, op_affine(t, rho, 1, -2)), op_mul(t, op_matmul(t, i, false, i, false), lambda));
+}
+
+static var *forms_by_channels(tape *t, var *classes, var *lambda, var *rho)
+{
+    var *i = inverse(t, ridge(t, op_matmul(t, classes, true, classes, false), lambda), op_mul(t, rho, lambda));
+    return i ? op_sub(t, op_mul(t, matrix_identity(t, i->value.type, i->value.dim[2]), op_affine(t, rho, 1, -1)), i)
+             : NULL;
+}
+
+/* Sums of the errors over the locations of some queries [nq, C, rq]: [nq, b]. Shared are the forms, then the classes. */
+static var *errors_by_rows(tape *t, const void *context, var *const *shared, var *query, size_t first)
+{
+    (void)context;
+    (void)first;
+    if (!query || !shared[0] || !shared[1]) return NULL;
+    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
+    const size_t b = shared[1]->value.dim[0], m = shared[1]->value.dim[1], c = shared[1]->value.dim[2];
+    var *k = op_matmul(t, query, true, op_reshape(t, shared[1], 2, (size_t[]){b * m, c}), true); /* [nq, rq, b*m] */
+    k = op_permute(t, op_reshape(t, k, 3, (size_t[]){nq * rq, b, m}), (int[]){1, 0, 2});         /* [b, nq*rq, m] */
+    var *both = op_mul(t, k, op_matmul(t, k, false, shared[0], false));
+    both = op_sum(t, op_reshape(t, both, 3, (size_t[]){b, nq, rq * m}), 1u << 2, DROP_AXES);
+    var *size = op_sum(t, op_mul(t, query, query), 6, DROP_AXES);
+    return op_add(t, op_permute(t, both, (int[]){1, 0}), op_reshape(t, size, 2, (size_t[]){nq, 1}));
+}
+
+static var *errors_by_channels(tape *t, const void *context, var *const *shared, var *query, size_t first)
+{
+    (void)context;
+    (void)first;
+    if (!query || !shared[0]) return NULL;
+    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
+    const size_t b = shared[0]->value.dim[0], c = shared[0]->value.dim[1];
+    var *e = op_matmul(t, query, true, op_reshape(t, shared[0], 2, (size_t[]){b * c, c}), true); /* [nq, rq, b*C] */
+    return op_sum(t, op_reshape(t, op_mul(t, e, e), 4, (size_t[]){nq, rq, b, c}), 1u << 1 | 1u << 3, DROP_AXES);
+}
+
+/* Errors of all queries with some classes [b, m, C]: [b, nq]. Shared are the queries and r; the inverses of many large systems
+ * are not kept at once either. */
+enum { QUERY, TERMS, SHARED };
+static var *errors_of_classes(tape *t, const void *context, var *const *shared, var *classes, size_t first)
+{
+    const struct frn_terms *f = context;
+    (void)first;
+    if (!classes || !shared[QUERY]) return NULL;
+    const size_t b = classes->value.dim[0], m = classes->value.dim[1], c = classes->value.dim[2];
+    const size_t rq = shared[QUERY]->value.dim[2];
+    const bool wide = m > c;
+    const double share = f->unit * (double)m / (double)c;
+    var *lambda = op_affine(t, op_exp(t, op_slice(t, shared[TERMS], 0, 0, 1)), share, f->unit * f->epsilon);
+    var *rho = op_exp(t, op_slice(t, shared[TERMS], 0, 1, 2));
+    var *const inside[] = {(wide ? forms_by_channels : forms_by_rows)(t, classes, lambda, rho), classes};
+    const size_t rows = chunks_rows(t, classes->value.type, rq * (wide ? 3 * b * c : 4 * b * m + c));
+    const struct chunks chunks = {rows, b, wide ? errors_by_channels : errors_by_rows, NULL};
+    return op_permute(t, op_chunks(t, &chunks, wide ? 1 : 2, inside, shared[QUERY]), (int[]){1, 0});
 }
 
 var *frn_logits(tape *t, const struct frn_terms *f, var *classes, var *query)
 {
+    void *host;
     if (!classes || !query || !f->r || !f->scale) return NULL;
-    const size_t b = classes->value.dim[0], m = classes->value.dim[1], c = classes->value.dim[2];
-    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
-    var *columns = op_reshape(t, op_permute(t, query, (int[]){1, 0, 2}), 2, (size_t[]){c, nq * rq});
-    columns = op_affine(t, columns, 1 / sqrt((double)c), 0);
-    var *lambda = op_affine(t, op_exp(t, op_slice(t, f->r, 0, 0, 1)), (double)m / (double)c, f->epsilon);
-    var *rho = op_exp(t, op_slice(t, f->r, 0, 1, 2));
-    var *errors = (m > c ? errors_by_channels : errors_by_rows)(t, classes, columns, lambda, rho);
-    errors = op_mean(t, op_reshape(t, errors, 3, (size_t[]){b, nq, rq}), 1u << 2, DROP_AXES);
-    return op_mul(t, op_permute(t, errors, (int[]){1, 0}), op_affine(t, f->scale, -1, 0));
+    const status st = tape_host(t, sizeof *f, &host);
+    if (st != OK) return tape_fail(t, st);
+    *(struct frn_terms *)host = *f;
+    const size_t m = classes->value.dim[1], c = classes->value.dim[2], n = m > c ? c : m;
+    var *const shared[SHARED] = {[QUERY] = query, [TERMS] = f->r};
+    const struct chunks chunks = {chunks_rows(t, classes->value.type, 6 * n * n), query->value.dim[0],
+                                  errors_of_classes, host};
+    var *errors = op_permute(t, op_chunks(t, &chunks, SHARED, shared, classes), (int[]){1, 0}); /* [nq, b] */
+    const double mean = 1 / ((double)query->value.dim[2] * (double)c); /* queries were not divided by sqrt(C) */
+    return op_mul(t, errors, op_affine(t, f->scale, -mean, 0));
 }
 
 /* 1 for pairs of different classes */
@@ -131,9 +179,8 @@ static bool frn_forward(tape *t, const void *settings, struct params *params, co
     const dtype type = e->support->value.type;
     const size_t ns = e->support->value.dim[0], c = e->support->value.dim[1], rs = e->support->value.dim[2];
     const struct frn_terms f = {head_var(t, params, &frn_params[SCALE], c, type),
-                                head_var(t, params, &frn_params[R], c, type), s->epsilon};
+                                head_var(t, params, &frn_params[R], c, type), s->epsilon, (double)c};
     var *rows = op_reshape(t, op_permute(t, shots.support, (int[]){0, 2, 1}), 2, (size_t[]){ns * rs, c});
-    rows = op_affine(t, rows, 1 / sqrt((double)c), 0);
     out->scores = class_logits(t, &f, &shots, rows, e);
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
     if (e->query_labels && s->aux != FRN_AUX_NONE)

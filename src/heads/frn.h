@@ -10,10 +10,11 @@ struct frn_terms {
     var *scale;     /* [1] */
     var *r;         /* [2]: lambda = m/C exp(r0) + epsilon, rho = exp(r1) */
     double epsilon; /* 1e-6 in the paper's own code */
+    double unit;    /* rows of classes are to be divided by its root: C for features, 1 for rows used as they are */
 };
 
 /* -scale times the mean squared error of reconstructing the rows of each query, divided by sqrt(C), from each class:
- * classes [b, m, C] used as they are, query [nq, C, rq] not yet divided; [nq, b]. */
+ * classes [b, m, C], query [nq, C, rq], both not yet divided; [nq, b]. */
 var *frn_logits(tape *t, const struct frn_terms *f, var *classes, var *query);
 
 /* 0.03 sum over pairs of classes of |S_i S_j^T|^2, which pushes classes apart. rows [n, C], class c has the rows first[c] up to

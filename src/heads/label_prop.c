@@ -6,6 +6,7 @@
  * right-hand side suffices: z = (I - factor What)^-1 m, m = 1/rq on the query's nodes, and the class sums of z. That is
  * z = D^1/2 (D - factor W)^-1 D^1/2 m, whose large matrices need no division. All queries share the edges between support
  * nodes, so these are weighed once. No learned parameters. */
+#include "base/size.h"
 #include "heads/head.h"
 #include "heads/matrix.h"
 
@@ -32,18 +33,6 @@ static var *own_weights(tape *t, double gamma, var *cosines, size_t nodes, dtype
 {
     var *others = op_affine(t, matrix_identity(t, type, nodes), -1, 1);
     return op_mul(t, weights(t, gamma, cosines), others);
-}
-
-static bool graph_of(tape *t, double gamma, var *support, var *query, struct graph *out)
-{
-    if (!support || !query) return false;
-    const dtype type = query->value.type;
-    const size_t m = support->value.dim[0], rq = query->value.dim[1];
-    var *ss = op_reshape(t, op_matmul(t, support, false, support, true), 3, (size_t[]){1, m, m});
-    *out = (struct graph){.ss = own_weights(t, gamma, ss, m, type),
-                          .qs = weights(t, gamma, op_matmul(t, query, false, support, true)),
-                          .qq = own_weights(t, gamma, op_matmul(t, query, false, query, true), rq, type)};
-    return out->ss && out->qs && out->qq;
 }
 
 /* The degrees of its nodes on the diagonal, less `factor` times the weights between them: [nq, n, n]. */
@@ -75,22 +64,53 @@ static var *spread(tape *t, double factor, const struct graph *g)
     return op_mul(t, op_slice(t, x, 1, 0, m), op_reshape(t, op_sqrt(t, ds), 3, (size_t[]){nq, m, 1}));
 }
 
+/* What the chunks of queries share: the settings, and as inputs the support's directions [m, C] and edges [1, m, m]. */
+enum { SUPPORT, EDGES, SHARED };
+struct job {
+    struct label_prop s;
+    size_t way;
+};
+
+/* Probabilities [nq, way] of some queries. */
+static var *score_some(tape *t, const void *context, var *const *shared, var *maps, size_t first)
+{
+    const struct job *j = context;
+    (void)first;
+    var *query = directions(t, maps);
+    if (!query || !shared[SUPPORT]) return NULL;
+    const size_t nq = query->value.dim[0], rq = query->value.dim[1], m = shared[SUPPORT]->value.dim[0];
+    var *qq = op_matmul(t, query, false, query, true);
+    const struct graph g = {.ss = shared[EDGES],
+                            .qs = weights(t, j->s.gamma, op_matmul(t, query, false, shared[SUPPORT], true)),
+                            .qq = own_weights(t, j->s.gamma, qq, rq, query->value.type)};
+    if (!g.ss || !g.qs || !g.qq) return NULL;
+    var *raw = op_reshape(t, spread(t, j->s.factor, &g), 3, (size_t[]){nq, j->way, m / j->way});
+    raw = op_sum(t, raw, 1u << 2, DROP_AXES);
+    return op_div(t, raw, op_sum(t, raw, 1u << 1, KEEP_AXES));
+}
+
 static bool label_prop_forward(tape *t, const void *settings, struct params *params, const struct episode *e,
                                unsigned want, struct head_result *out)
 {
     const struct label_prop *s = settings;
     var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */
+    void *job;
     (void)params;
     (void)want;
     if (!maps || !e->query) return false;
-    const size_t c = maps->value.dim[1], rs = maps->value.dim[2], m = e->way * rs;
-    const size_t nq = e->query->value.dim[0];
-    struct graph g;
+    const size_t c = maps->value.dim[1], m = e->way * maps->value.dim[2], rq = e->query->value.dim[2], all = m + rq;
+    const dtype type = maps->value.type;
+    const status st = tape_host(t, sizeof(struct job), &job);
+    if (st != OK) return tape_fail(t, st) != NULL;
+    *(struct job *)job = (struct job){*s, e->way};
     var *support = op_reshape(t, directions(t, maps), 2, (size_t[]){m, c});
-    if (!graph_of(t, s->gamma, support, directions(t, e->query), &g)) return false;
-    var *raw = op_reshape(t, spread(t, s->factor, &g), 3, (size_t[]){nq, e->way, rs});
-    raw = op_sum(t, raw, 1u << 2, DROP_AXES);
-    out->scores = op_div(t, raw, op_sum(t, raw, 1u << 1, KEEP_AXES));
+    var *ss = op_reshape(t, op_matmul(t, support, false, support, true), 3, (size_t[]){1, m, m});
+    var *const shared[SHARED] = {[SUPPORT] = support, [EDGES] = own_weights(t, s->gamma, ss, m, type)};
+    /* a few systems at least, since each is one thread's */
+    const size_t few = tape_get_mode(t) == TAPE_TRAINING ? 2 : 4;
+    const size_t rows = size_max(few, chunks_rows(t, type, 2 * rq * c + 2 * m * m + m * all + 2 * all * all));
+    const struct chunks chunks = {rows, e->way, score_some, job};
+    out->scores = op_chunks(t, &chunks, SHARED, shared, e->query);
     if (e->query_labels) out->loss = op_nll(t, op_log(t, out->scores), e->query_labels);
     return out->scores && (out->loss || !e->query_labels);
 }

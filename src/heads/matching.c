@@ -59,7 +59,7 @@ static bool matching_forward(tape *t, const void *settings, struct params *param
 {
     const struct matching *s = settings;
     struct pooled p;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     (void)params;
     (void)want;
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p)) return false;

@@ -18,7 +18,7 @@ static bool meta_baseline_forward(tape *t, const void *settings, struct params *
 {
     const struct meta_baseline *s = settings;
     struct pooled p;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     (void)want;
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p)) return false;
     var *temperature = head_var(t, params, &meta_baseline_params[0], maps->value.dim[1], maps->value.type);

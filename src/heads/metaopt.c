@@ -34,7 +34,7 @@ static bool metaopt_forward(tape *t, const void *settings, struct params *params
     struct shots shots;
     struct pooled p;
     (void)want;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* what the weights are computed from */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p) || !shots_sort(t, e, &shots)) return false;
     var *x = op_mean(t, shots.support, 1u << 2, DROP_AXES); /* [ns, C] */
     var *dual = op_svm(t, x, shots.first, e->way, &s->svm);

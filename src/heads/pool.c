@@ -5,6 +5,19 @@
 const char *const pool_mode_names[] = {"mean", "mcl-query", "mcl-support", "mcl-both", NULL};
 const char *const pool_query_names[] = {"mean", "mcl-query", NULL};
 
+/* the average over locations, [n, C] */
+static var *average(tape *t, var *maps)
+{
+    if (maps && maps->value.dim[2] == 1) return op_reshape(t, maps, 2, maps->value.dim);
+    return op_mean(t, maps, 1u << 2, DROP_AXES);
+}
+
+var *pool_class_maps(tape *t, const struct pool_settings *s, var *support, const tensor *labels, size_t way)
+{
+    if (s->mode == POOL_MEAN) support = op_mean(t, support, 1u << 2, KEEP_AXES);
+    return op_class_mean(t, support, labels, way);
+}
+
 static var *perhaps_detached(tape *t, var *weights, bool detach)
 {
     return detach && weights ? tape_constant(t, &weights->value) : weights;
@@ -46,14 +59,14 @@ bool pool_features(tape *t, const struct pool_settings *s, var *proto, var *quer
         out->query_weights = perhaps_detached(t, v.pi_query, s->detach);
         out->query = weighted_query(t, query, out->query_weights);
     } else {
-        out->query = op_mean(t, query, 1u << 2, DROP_AXES);
+        out->query = average(t, query);
     }
     if (on_support) {
         var *weights = class_weights(t, v.pi_support, proto->value.dim[0], proto->value.dim[2]);
         out->class_weights = perhaps_detached(t, weights, s->detach);
         out->classes = weighted_classes(t, proto, out->class_weights);
     } else {
-        out->classes = op_mean(t, proto, 1u << 2, DROP_AXES);
+        out->classes = average(t, proto);
     }
     return out->query && out->classes;
 }

@@ -38,7 +38,9 @@ struct pooled {
     var *class_weights; /* [nq, way, rs], each class sums to 1; NULL when plain */
 };
 
-/* proto [way, C, rs] are the class maps averaged over shots, query is [nq, C, rq]. False after a failure. */
+/* The class maps averaged over shots, [way, C, rs]; [way, C, 1] where nothing but their averages is looked at. */
+var *pool_class_maps(tape *t, const struct pool_settings *s, var *support, const tensor *labels, size_t way);
+/* proto are such class maps, query is [nq, C, rq]. False after a failure. */
 bool pool_features(tape *t, const struct pool_settings *s, var *proto, var *query, struct pooled *out);
 /* Each query against each class by an op on all pairs of rows (op_sqdist, op_cosine): [nq, way]. */
 var *pool_compare(tape *t, const struct pooled *p, var *(*pairs)(tape *t, var *a, var *b));

@@ -39,7 +39,7 @@ static bool r2d2_forward(tape *t, const void *settings, struct params *params, c
     struct shots shots;
     struct pooled p;
     (void)want;
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* what the weights are computed from */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     if (!maps || !pool_features(t, &s->pool, maps, e->query, &p) || !shots_sort(t, e, &shots)) return false;
     var *scale = head_var(t, params, &r2d2_params[0], maps->value.dim[1], maps->value.type);
     out->scores = op_mul(t, regress(t, s->lambda, &shots, e->way, p.query), scale);

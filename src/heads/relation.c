@@ -50,7 +50,7 @@ static bool relation_forward(tape *t, const void *settings, struct params *param
     const struct relation *s = settings;
     struct pooled p;
     var *v[PARAMS];
-    var *maps = op_class_mean(t, e->support, e->support_labels, e->way); /* [way, C, rs] */
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     (void)want;
     if (!maps) return false;
     if (maps->value.dim[1] < 2)

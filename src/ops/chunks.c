@@ -7,10 +7,11 @@
 #include "ops/op.h"
 #include "ops/ops.h"
 
-/* Values alone; gradients need as much again. A device with memory of its own has much of it, and wants much work at once. */
+/* Values alone; gradients need as much again or somewhat more. A device with memory of its own has much of it, and wants much
+ * work at once. */
 size_t chunks_rows(const tape *t, dtype type, size_t numbers)
 {
-    const size_t megabytes = tape_get_mode(t) == TAPE_TRAINING ? 50 : 16, more = tape_device(t)->on_host ? 1 : 16;
+    const size_t megabytes = tape_get_mode(t) == TAPE_TRAINING ? 24 : 16, more = tape_device(t)->on_host ? 1 : 16;
     return size_max(1, (megabytes * more << 20) / dtype_bytes(type) / size_max(1, numbers));
 }
 

@@ -1,7 +1,7 @@
 /* matmul - matrix products, batched, either factor transposed: c = op(a) op(b).
  *
  * When every matrix of a (not transposed) meets the same b, the batch is folded into a's rows: one large product
- * forward, and one without a sum over the batch backward. */
+ * forward, and one without a sum over the batch backward. Where a is transposed, backward turns it around for the same. */
 #include "ops/op.h"
 #include "ops/ops.h"
 
@@ -29,6 +29,22 @@ static status matmul_forward(struct node *n)
     return N_PRIM(n, gemm, m->ta, m->tb, 1, &a, &b, 0, &c);
 }
 
+/* A b that all transposed a share: the sum over the batch is one product of a's columns as rows. */
+static status give_shared(struct node *n, const tensor *a, const tensor *dc)
+{
+    const struct matmul *m = n->attr;
+    tensor rows, d = tensor_fold_rows(dc);
+    status st = OK;
+    if (!n->in[1]->needs_grad) return OK;
+    TRY(tape_tensor(n->tape, n->type, 3, (size_t[]){a->dim[0], a->dim[2], a->dim[1]}, &rows));
+    TRY(N_PRIM(n, permute, a, (int[]){0, 2, 1}, &rows));
+    rows = tensor_fold_rows(&rows);
+    TRY(m->tb ? node_give_product(n, n->in[1], true, false, 1, &d, &rows)
+              : node_give_product(n, n->in[1], true, false, 1, &rows, &d));
+done:
+    return st;
+}
+
 static status matmul_backward(struct node *n)
 {
     const struct matmul *m = n->attr;
@@ -37,7 +53,8 @@ static status matmul_backward(struct node *n)
     matmul_views(n, &n->out[0]->grad, &a, &b, &dc);
     if (m->ta) TRY(node_give_product(n, n->in[0], m->tb, true, 1, &b, &dc));
     else TRY(node_give_product(n, n->in[0], false, !m->tb, 1, &dc, &b));
-    if (m->tb) TRY(node_give_product(n, n->in[1], true, m->ta, 1, &dc, &a));
+    if (m->ta && a.dim[0] > 1 && b.dim[0] == 1) TRY(give_shared(n, &a, &dc));
+    else if (m->tb) TRY(node_give_product(n, n->in[1], true, m->ta, 1, &dc, &a));
     else TRY(node_give_product(n, n->in[1], !m->ta, false, 1, &a, &dc));
 done:
     return st;

@@ -85,7 +85,7 @@ done:
 static var *frn_loss(tape *t, const void *settings, struct params *p, var *maps, const tensor *labels, var **logits)
 {
     (void)settings;
-    const struct frn_terms f = {find(t, p, "pre.scale"), find(t, p, "pre.r"), 1e-6};
+    const struct frn_terms f = {find(t, p, "pre.scale"), find(t, p, "pre.r"), 1e-6, 1};
     return classify(t, frn_logits(t, &f, find(t, p, "pre.cat"), flat(t, maps)), labels, logits);
 }
 

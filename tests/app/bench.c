@@ -1,6 +1,7 @@
 /* bench.c - centra bench: the shape of what it says, never a time. */
 #include "base/arena.h"
 #include "base/json.h"
+#include "centra.h"
 #include "tests/app/program.h"
 #include "tests/test.h"
 
@@ -36,15 +37,32 @@ TEST(bench_json_has_every_field)
 TEST(bench_heads_says_how_many_episodes_stay_on_the_device)
 {
     struct ran r = program_run("", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--way", "2", "--queries",
-                                         "1", "--repeats", "2", "--resident", "3", "--gradients", "--json"));
+                                         "1", "--repeats", "2", "--passes", "3", "--gradients", "--json"));
     arena *memory = arena_new(4096);
     const struct json *object = NULL;
     REQUIRE(memory);
     EXPECT_INT(r.status, 0);
     EXPECT_OK(json_parse("bench", r.out, strlen(r.out), memory, &object));
-    EXPECT_NEAR(real(object, "resident"), 3, 0);
+    EXPECT_NEAR(real(object, "passes"), 3, 0);
     arena_free(memory);
     ran_free(&r);
+}
+
+TEST(bench_of_all_heads_has_a_row_for_each)
+{
+    size_t rows = 0, plain = 0;
+    centra_head_info info;
+    for (size_t i = 0; i < centra_head_count(); i++) plain += !centra_head_describe(i, &info) && !info.fitted;
+    struct ran r = program_run("", WORDS("bench", "heads", "--head", "all", "--channels", "8", "--map", "2", "--way",
+                                         "3", "--queries", "2", "--repeats", "1", "--warmup", "0", "--gradients"));
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    EXPECT(strstr(r.out, "\nproto+mcl ") && !strstr(r.out, "\nbaseline "));
+    for (const char *at = r.out; (at = strchr(at, '\n')) != NULL; at++) rows++;
+    EXPECT_INT(rows, plain + 1);
+    ran_free(&r);
+    EXPECT_REFUSED(2, "centra bench: --wait times one head; name it with --head", "bench", "heads", "--head", "all",
+                   "--wait");
 }
 
 TEST(bench_backbones_json_has_every_field)

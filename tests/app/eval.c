@@ -5,6 +5,8 @@
 #include "tests/app/program.h"
 #include "tests/eval/colours.h"
 #include "tests/test.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 #define SMALL "eval", "--backbone", "conv4", "--net.width", "4", "--data", "set", "--way", "3", "--query", "4"
 
@@ -65,6 +67,41 @@ TEST(eval_of_all_heads_has_a_row_for_each_that_needs_no_training)
     EXPECT_INT(count_rows(table), wanted + 1);
     EXPECT(strstr(table, "\nproto+mcl ") && strstr(table, "\ndeepemd ") && strstr(table, "\nrelation "));
     EXPECT(!strstr(table, "\nctx ") && !strstr(table, "\ngnn "));
+    ran_free(&r);
+}
+
+TEST(eval_draws_its_heads_by_accuracy_with_differences_to_the_first)
+{
+    char page[1 << 15] = "", path[4096];
+    const char *bars, *differences;
+    colour_set();
+    struct ran r = program_run(
+        "", WORDS(SMALL, "--episodes", "6", "--head", "mcl-katz,proto,dn4:k=2", "--report", "r.html"));
+    EXPECT_INT(r.status, 0);
+    snprintf(path, sizeof path, "%s/r.html", test_folder());
+    FILE *f = fopen(path, "r");
+    REQUIRE(f);
+    const size_t n = fread(page, 1, sizeof page - 1, f);
+    fclose(f);
+    EXPECT(n > 1000 && !strstr(page, "<script") && !strstr(page, "nan"));
+    bars = strstr(page, "<svg");
+    REQUIRE(bars);
+    differences = strstr(bars + 1, "<svg");
+    REQUIRE(differences && strstr(page, "Difference to mcl-katz on the same episodes"));
+    double last = 101;
+    size_t heads = 0, pairs = 0;
+    for (const char *at = bars; (at = strstr(at, "class=\"value\">")) && at < differences; heads++) {
+        const double accuracy = strtod(at += strlen("class=\"value\">"), NULL);
+        EXPECT(accuracy <= last);
+        last = accuracy;
+    }
+    for (const char *at = differences; (at = strstr(at + 1, "class=\"value\">")) != NULL;) pairs++;
+    EXPECT_INT(heads, 3);
+    EXPECT_INT(pairs, 2); /* the first of the list is not compared with itself */
+    ran_free(&r);
+    r = program_run("", WORDS(SMALL, "--episodes", "2", "--head", "proto", "--report", "no/such/r.html"));
+    EXPECT_INT(r.status, 1);
+    EXPECT(strstr(r.err, "no/such/r.html"));
     ran_free(&r);
 }
 

@@ -131,6 +131,27 @@ CHECK_KERNEL(columns_dot)
     }
 }
 
+CHECK_KERNEL(rows_sum)
+{
+    double bound[MATRIX_LONGEST];
+    const real one = 1;
+    for (size_t s = 0; s < MATRIX_SHAPES; s++) {
+        const size_t rows = matrix_shapes[s][0], columns = matrix_shapes[s][1];
+        const real *x = check_random(c, rows * columns, -4, 4);
+        real *want = check_blank(c, rows), *got = check_blank(c, rows);
+        for (size_t i = 0; i < rows; i++) {
+            bound[i] = 0;
+            for (size_t j = 0; j < columns; j++)
+                bound[i] += sum_bound(columns, magnitude(x + i * columns + j, 1, &one, 1));
+        }
+        ref->rows_sum(x, rows, columns, want);
+        alt->rows_sum(x, rows, columns, got);
+        check_bound(c, got, want, bound, rows);
+        if (columns == 125) BENCH(rows * columns, rows_sum, (x, rows, columns, got));
+        check_release(c);
+    }
+}
+
 CHECK_KERNEL(rows_dot)
 {
     double bound[MATRIX_LONGEST];

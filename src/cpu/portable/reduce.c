@@ -53,6 +53,11 @@ void K(columns_dot)(const real *e, size_t e_row, size_t rows, size_t columns, co
     }
 }
 
+void K(rows_sum)(const real *x, size_t rows, size_t columns, real *y)
+{
+    for (size_t i = 0; i < rows; i++) K(sum)(x + i * columns, columns, y + i);
+}
+
 void K(rows_dot)(const real *e, size_t e_row, size_t rows, size_t columns, const real *v, real *y)
 {
     for (size_t i = 0; i < rows; i++) K(dot)(e + i * e_row, v, columns, y + i);

@@ -24,12 +24,13 @@ static status class_mean_piece(void *context, size_t piece, size_t worker)
     for (size_t u = r.from; u < r.to; u++) {
         size_t class = u / blocks, from = u % blocks * WIDTH, width = size_min(WIDTH, w->m - from), count = 0;
         real *y = w->to + class * w->m + from;
-        memset(y, 0, width * sizeof *y);
         for (size_t i = 0; i < w->n; i++) {
+            const real *x = w->from + i * w->m + from;
             if ((size_t)w->labels[i] != class) continue;
-            w->k->add(y, w->from + i * w->m + from, y, width);
-            count++;
+            if (count++) w->k->add(y, x, y, width);
+            else memcpy(y, x, width * sizeof *y);
         }
+        if (!count) memset(y, 0, width * sizeof *y);
         if (count > 1) w->k->affine(y, 1 / (real)count, (real)-0.0, y, width);
     }
     return OK;

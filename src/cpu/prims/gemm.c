@@ -4,7 +4,8 @@
  * to cut the work. When every group of b's columns meets only one block of rows, or each matrix has a b of its own,
  * a piece packs its group and uses it at once ("own"). When many blocks of rows meet the same b, it is packed once, by
  * all, before anyone multiplies ("shared"). Long sums are cut into blocks of DEPTH_BYTES, so that a panel of b and a
- * block of rows of a stay in the second-level cache. Products with a vector go to the dot kernels and pack nothing. */
+ * block of rows of a stay in the second-level cache. Products with a vector, or of few rows with a transposed matrix, go to
+ * the dot kernels and pack nothing. */
 #include "cpu/prims/matrix.h"
 
 enum {
@@ -13,7 +14,9 @@ enum {
     SLAB_BYTES = 8 << 20, /* of b's panels that are shared at a time */
     UNIT = 4 << 20,       /* most multiplications of a unit, about a tenth of a millisecond */
     PIECE = 1 << 20,      /* fewest multiplications of a piece */
-    OUTPUTS = 512         /* results of a unit of a product with a vector */
+    OUTPUTS = 512,        /* results of a unit of a product with a vector */
+    FEW = 8,              /* most rows of a that are multiplied one by one */
+    NEAR = 16             /* columns of b, contiguous, that stay in the first-level cache meanwhile */
 };
 
 struct gemm {
@@ -195,6 +198,36 @@ static status vector_run(const struct gemm *g)
     return pool_run(cpu_of(g->d)->threads, pieces_of(g->batch * w.blocks, w.grain), vector_piece, &w);
 }
 
+/* A unit is NEAR columns of b by all rows of a: each row of few meets every column as a dot, and b is read once. */
+static status few_piece(void *context, size_t piece, size_t worker)
+{
+    const struct gemm *g = context;
+    struct range r = piece_range(size_div_up(g->n, NEAR), g->grain, piece);
+    real block[NEAR];
+    (void)worker;
+    for (size_t u = r.from; u < r.to; u++) {
+        size_t column = u * NEAR, count = size_min(NEAR, g->n - column);
+        for (size_t i = 0; i < g->m; i++) {
+            real *c = g->c + i * g->n + column;
+            g->k->rows_dot(g->b + column * g->b_col, g->b_col, count, g->depth, g->a + i * g->a_row, block);
+            if (g->add) g->k->axpy(g->alpha, block, c, count);
+            else g->k->affine(block, g->alpha, (real)-0.0, c, count);
+        }
+    }
+    return OK;
+}
+
+static bool few_rows(const struct gemm *g)
+{
+    return g->batch == 1 && g->m <= FEW && g->a_col == 1 && g->b_row == 1 && g->n >= NEAR && g->depth >= 2 * NEAR;
+}
+
+static status few_run(struct gemm *g)
+{
+    g->grain = size_max(1, 4 * GRAIN / (NEAR * g->depth));
+    return pool_run(cpu_of(g->d)->threads, pieces_of(size_div_up(g->n, NEAR), g->grain), few_piece, g);
+}
+
 static struct gemm gemm_of(struct device *d, bool ta, bool tb, const tensor *a, const tensor *b, const tensor *c)
 {
     struct matrices x = matrices_of(a), y = matrices_of(b), z = matrices_of(c);
@@ -229,6 +262,7 @@ status R(prim_gemm)(struct device *d, bool ta, bool tb, double alpha, const tens
     if (beta != 0 && beta != 1) TRY(R(prim_affine)(d, c, beta, -0.0, c));
     if (g.depth == 0) return OK;
     if (g.m == 1 || g.n == 1) return vector_run(&g);
+    if (few_rows(&g)) return few_run(&g);
     return g.b_step == 0 && g.batch * g.m > ROWS ? shared_run(&g) : own_run(&g);
 done:
     return st;

@@ -1,7 +1,7 @@
 /* reduce.c - reduce_add and expand_add: sums over axes, and their opposite.
  *
  * Axes are merged first (broadcast.h). When the innermost one is summed, each output adds kernel sums of contiguous
- * runs in double; when it is kept, whole rows are added, 64 at a time into a block of their own, so that rounding
+ * runs in double, or many short runs that lie side by side are summed by one call; when it is kept, whole rows are added, 64 at a time into a block of their own, so that rounding
  * grows with the number of blocks and not of rows. A long sum is cut into parts of fixed length, whose results are
  * added in order: the result does not depend on who summed which part. */
 #include "cpu/prims/broadcast.h"
@@ -81,6 +81,27 @@ static status sum_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
+/* Sums of one short run each, WIDTH at most: all of them in one call of the kernel. */
+static bool short_runs(const struct reduction *w)
+{
+    return !w->rows && w->parts == 1 && !w->summed.rank && w->kept.rank == 1 && w->run <= WIDTH &&
+           w->kept.step[0] == w->run;
+}
+
+static status short_piece(void *context, size_t piece, size_t worker)
+{
+    const struct reduction *w = context;
+    struct range r = piece_range(w->sums, w->grain, piece);
+    real block[WIDTH];
+    (void)worker;
+    for (size_t i = r.from; i < r.to; i += WIDTH) {
+        const size_t count = size_min(WIDTH, r.to - i);
+        w->k->rows_sum(w->x + i * w->run, count, w->run, block);
+        w->k->axpy(w->scale, block, w->y + i, count);
+    }
+    return OK;
+}
+
 /* y[width] += scale * (rows [from, to) of x) */
 static void rows_sum(const struct reduction *w, const real *x, size_t from, size_t to, size_t width, real scale,
                      real *y)
@@ -154,7 +175,11 @@ status R(prim_reduce_add)(struct device *d, const tensor *x, double scale, tenso
         TRY(cpu_shared(cpu_of(d), w.rows ? w.sums * w.parts * w.run * sizeof(real) : units * sizeof(double),
                        &w.partial));
     }
-    TRY(pool_run(cpu_of(d)->threads, pieces_of(units, w.grain), w.rows ? rows_piece : sum_piece, &w));
+    TRY(pool_run(cpu_of(d)->threads, pieces_of(units, w.grain),
+                 short_runs(&w) ? short_piece
+                 : w.rows       ? rows_piece
+                                : sum_piece,
+                 &w));
     if (w.parts > 1) join_parts(&w);
 done:
     return st;

@@ -1,0 +1,125 @@
+"""every_head.py - the time of each of Centra's heads beside the same mathematics in PyTorch, in turns.
+
+5-way 1-shot, 75 queries, C = 640, maps of 5x5 and 10x10: the paper's speed table. Both programs score one episode first and
+must agree; the fitted heads draw their start and cannot be compared so. PyTorch has the forms of rival_heads.py and the
+threads; --keep-memory also lets malloc keep what was freed. A Markdown table goes to standard output.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import machine
+
+machine.use_python_with_torch()  # may start this script anew, so it comes before what may be missing
+
+import numpy as np
+
+from duel import Contender, alternate, ask, compare
+from heads import EACH, KEEP_MEMORY, WAY, Setting, progress, thread_settings, write_features
+from rival_heads import FITTED, FORMS, dims
+
+RIVAL = [sys.executable, str(Path(__file__).resolve().parent / "rival_heads.py")]
+CHANNELS = 640
+BUDGET_S = 4.0
+TOLERANCE = {"scores": 2e-4, "grad_support": 2e-3, "grad_query": 2e-3}  # of the largest
+NO_GRADIENT = FITTED + tuple(h + "+mcl" for h in FITTED)  # nothing to train
+OPTIONS = {"feat": ["--head.balance", "0"]}  # its second loss is not part of the comparison
+
+
+def differences(o: argparse.Namespace, head: str, s: Setting, folder: Path, environment: dict[str, str]) -> float:
+    """the largest, relative to the largest number; raises where the programs disagree"""
+    ours, theirs, given = folder / f"ours-{head}", folder / f"theirs-{head}", folder / "checked"
+    gradients = ["--gradients"] if s.gradients else []
+    ask([*RIVAL, "--head", head, "--features", str(given), "--save", str(theirs), *gradients], environment)
+    if head.replace("+mcl", "") in FITTED:
+        return float("nan")
+    command = [o.program, "score", "--head", head, *OPTIONS.get(head, []), "--quiet", "--out", str(ours), *gradients]
+    for name in ("support", "support-labels", "query", "query-labels"):
+        command += [f"--{name}", str(given / f"{name.replace('-', '_')}.npy")]
+    ask(command + (["--weights", str(theirs / "params")] if dims(head, CHANNELS) else []))
+    worst = 0.0
+    for name, most in TOLERANCE.items():
+        if name == "scores" or s.gradients:
+            x, y = np.load(ours / f"{name}.npy"), np.load(theirs / f"{name}.npy")
+            seen = float(np.abs(x - y.reshape(x.shape)).max() / np.abs(y).max())
+            if not seen < most:
+                raise RuntimeError(f"{head}, {s}: {name} of Centra and PyTorch differ by {seen:.2g}")
+            worst = max(worst, seen)
+    return worst
+
+
+def measure(o: argparse.Namespace, head: str, s: Setting, folder: Path) -> dict[str, Any]:
+    environment = {**thread_settings(o.threads), **(KEEP_MEMORY if o.keep_memory else {})}
+    gradients = ["--gradients"] if s.gradients else []
+    difference = differences(o, head, s, folder, environment)
+    ours = [o.program, "bench", "heads", "--head", head, *OPTIONS.get(head, []), "--threads", str(o.threads), "--way",
+            str(WAY), "--shot", "1", "--queries", str(EACH), "--channels", str(CHANNELS), "--map", str(s.side),
+            "--kinds", "0", "--wait", *gradients]
+    theirs = [*RIVAL, "--head", head, "--features", str(folder / "timed"), "--threads", str(o.threads), *gradients]
+    with Contender(ours, {}) as a, Contender(theirs, environment) as b:
+        result = compare(*alternate(a, b, o.rounds, BUDGET_S))
+    return {"head": head, "side": s.side, "gradients": s.gradients, "difference": difference, **result}
+
+
+def row(x: dict[str, Any]) -> str:
+    low, middle, high = x["ratio_quartiles"]
+    cells = (f"`{x['head']}`", f"{x['side']}x{x['side']}", "fwd+bwd" if x["gradients"] else "inference",
+             f"{x['ours_quartiles'][1]:.3f}", f"{x['theirs_quartiles'][1]:.3f}", f"{x['ratio_of_medians']:.2f}",
+             f"{middle:.2f} ({low:.2f} to {high:.2f})", f"{min(x['theirs_ms']) / min(x['ours_ms']):.2f}",
+             f"{x['difference']:.0e}")
+    return "| " + " | ".join(cells) + " |"
+
+
+def parse() -> argparse.Namespace:
+    p = argparse.ArgumentParser(description="Times each of Centra's heads and PyTorch in turns.")
+    p.add_argument("--program", default="build/centra", help="the program (default build/centra)")
+    p.add_argument("--heads", default="", metavar="LIST", help="names with commas (default: all)")
+    p.add_argument("--maps", default="5,10", metavar="LIST", help="sides of the maps (default 5,10)")
+    p.add_argument("--rounds", type=int, default=5, help="rounds of both (default 5)")
+    p.add_argument("--threads", type=int, default=2, help="threads of each program (default 2)")
+    p.add_argument("--gradients", choices=("no", "yes", "both"), default="no", help="which passes (default no)")
+    p.add_argument("--keep-memory", action="store_true", help="let PyTorch's malloc keep freed memory")
+    p.add_argument("--json", type=Path, metavar="FILE", help="write everything, all times included")
+    o = p.parse_args()
+    o.program = str(Path(o.program).resolve())
+    o.heads = [h for h in o.heads.split(",") if h] or list(FORMS)
+    unknown = [h for h in o.heads if h not in FORMS]
+    if unknown:
+        p.error(f"there is no form of {', '.join(unknown)}")
+    return o
+
+
+def main() -> None:
+    o = parse()
+    header = ("head", "map", "pass", "Centra ms", "PyTorch ms", "ratio", "of rounds", "of minima", "difference")
+    print(f"| {' | '.join(header)} |\n{'|---' * len(header)}|", flush=True)
+    results, slow = [], []
+    for side in (int(x) for x in o.maps.split(",")):
+        for gradients in {"no": (False,), "yes": (True,), "both": (False, True)}[o.gradients]:
+            s = Setting(CHANNELS, side, gradients)
+            with tempfile.TemporaryDirectory() as name:
+                for kind in ("timed", "checked"):
+                    write_features(Path(name) / kind, s, related=kind == "checked")
+                for head in o.heads:
+                    if gradients and head in NO_GRADIENT:
+                        continue
+                    progress(f"{head}, {s} ...")
+                    results.append(measure(o, head, s, Path(name)))
+                    print(row(results[-1]), flush=True)
+                    if results[-1]["ratio_of_medians"] < 1:
+                        slow.append(f"{head} {s}")
+    print("\nslower than PyTorch: " + ("; ".join(slow) if slow else "none"))
+    if o.json:
+        o.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (RuntimeError, OSError) as problem:
+        sys.exit(f"every_head.py: {problem}")
