@@ -34,6 +34,7 @@ case ${1:-build} in
         need gcc gcc; need cmake cmake; need objcopy binutils
         need dh debhelper; need dpkg-buildpackage dpkg-dev; need fakeroot fakeroot; need lintian lintian
         want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev
+        want microhttpd.h libmicrohttpd-dev
         missing="$missing$wanted" wanted="" ;; # a package has every format
     deb-check) need debootstrap debootstrap ;;
     *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, deb and deb-check" >&2; exit 2 ;;
