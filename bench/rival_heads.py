@@ -402,7 +402,8 @@ def make_params(head: str, c: int) -> Params:
 
 
 def make_run(head: str, e: Episode, labels: Tensor, gradients: bool) -> Callable[[], tuple[Tensor, ...]]:
-    params, form = make_params(head, e.query.shape[1]), FORMS[head]
+    form = FORMS[head]
+    params = {name: x.to(e.query.device) for name, x in make_params(head, e.query.shape[1]).items()}
 
     def infer() -> tuple[Tensor, ...]:
         with torch.inference_mode():

@@ -53,21 +53,16 @@ void K(rows_dot)(const real *e, size_t e_row, size_t rows, size_t columns, const
     for (; i < rows; i++) K(dot)(e + i * e_row, v, columns, y + i);
 }
 
-/* One row after the other, with what comes next asked for in time: rows are short, and a prefetcher in hardware sees little
- * of a pattern. Asking beyond the end is harmless. */
+/* One row after the other, as they lie: the processor's own prefetching keeps up. */
 void K(rows_sum)(const real *x, size_t rows, size_t columns, real *y)
 {
-    enum { AHEAD = 2048 };
     for (size_t i = 0; i < rows; i++, x += columns) {
         vec s0 = vec_set(0), s1 = s0;
         size_t j = 0;
         for (; j + 2 * V <= columns; j += 2 * V) {
-            __builtin_prefetch((const char *)(x + j) + AHEAD);
-            __builtin_prefetch((const char *)(x + j + V) + AHEAD);
             s0 = vec_add(s0, vec_load(x + j));
             s1 = vec_add(s1, vec_load(x + j + V));
         }
-        __builtin_prefetch((const char *)(x + j) + AHEAD);
         for (; j + V <= columns; j += V) s0 = vec_add(s0, vec_load(x + j));
         if (j < columns) s1 = vec_add(s1, vec_load_part(x + j, columns - j));
         y[i] = vec_sum(vec_add(s0, s1));
