@@ -72,13 +72,13 @@ static status trial_new(const centra_support *s, struct trial *t)
     const size_t numbers = support_numbers(s), bytes = numbers * sizeof(float);
     size_t spare = 0;
     for (size_t row = 0; row < s->count; row++) spare += is_spare(s, row);
-    const size_t wanted = size_min(spare, MOST_LEFT_OUT), room = size_max(wanted, 1);
+    const size_t wanted = size_min(spare, MOST_LEFT_OUT), room = size_max(wanted, 1), rows = size_max(s->count, 1);
     t->row = calloc(room, sizeof *t->row);
-    t->features = calloc(room, bytes);
-    t->likeness = calloc(room, s->count * sizeof *t->likeness);
-    t->chances = calloc(room, s->classes * sizeof *t->chances);
-    t->rest = calloc(s->count, bytes);
-    t->label = calloc(s->count, sizeof *t->label);
+    t->features = calloc(room, size_max(bytes, 1));
+    t->likeness = calloc(room, rows * sizeof *t->likeness);
+    t->chances = calloc(room, size_max(s->classes, 1) * sizeof *t->chances);
+    t->rest = calloc(rows, size_max(bytes, 1));
+    t->label = calloc(rows, sizeof *t->label);
     if (!t->row || !t->features || !t->likeness || !t->chances || !t->rest || !t->label)
         return fail(ST_MEMORY, "no memory to leave %zu known pictures out", wanted);
     choose_rows(s, spare, wanted, t);

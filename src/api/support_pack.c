@@ -202,12 +202,13 @@ static status read_labels(const struct reading *r, const struct named_array *a, 
 static status read_classes(const struct reading *r, const struct json *list)
 {
     centra_support *s = r->to;
+    const char *last = NULL;
     s->class = calloc(size_max(list->count, 1), sizeof *s->class);
     if (!s->class) return fail(ST_MEMORY, "no memory for %zu classes", list->count);
     s->class_room = list->count;
     for (const struct json *e = list->first; e; e = e->next) {
-        if (s->classes && strcmp(s->class[s->classes - 1].name, e->string) >= 0)
-            return bad(r, "its classes are not in order");
+        if (last && strcmp(last, e->string) >= 0) return bad(r, "its classes are not in order");
+        last = e->string;
         s->class[s->classes].name = strdup(e->string);
         if (!s->class[s->classes].name) return fail(ST_MEMORY, "no memory for %zu classes", list->count);
         s->classes++;

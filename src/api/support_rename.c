@@ -46,7 +46,7 @@ static int by_name(const void *a, const void *b)
 static status sort_classes(centra_support *s)
 {
     struct support_class *sorted = malloc(s->classes * sizeof *sorted);
-    size_t *from = malloc(s->count * sizeof *from), row = 0;
+    size_t *from = calloc(s->count + 1, sizeof *from), row = 0;
     status st = OK;
     if (!sorted || !from) TRY(fail(ST_MEMORY, "no memory to sort %zu classes", s->classes));
     memcpy(sorted, s->class, s->classes * sizeof *sorted);
