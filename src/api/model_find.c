@@ -18,7 +18,7 @@
 
 static const char SUFFIX[] = ".safetensors";
 /* The standard model is the first of these that is there; the others follow by name. */
-static const char *const preferred[] = {"conv4-mini", "conv4-cub", "conv4-synth"};
+static const char *const preferred[] = {"conv4-mini", "conv4-cub"};
 enum { PREFERRED = sizeof preferred / sizeof *preferred, MOST_MODELS = 63, NAME_ROOM = 256 };
 
 struct shelf {

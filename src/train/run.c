@@ -37,11 +37,11 @@ struct run {
     struct dataset *data, *held_out; /* owned */
     struct trainer *trainer;         /* owned */
     struct feed feed;
-    struct loader *loader;            /* owned; NULL: with a stock */
-    struct stock *stock, *held_stock; /* owned: the pictures on the device; NULL: they come from the host */
-    uint64_t looked;                  /* clock: when the tally was read */
-    uint64_t unread;                  /* queries asked since then */
-    struct record *record;            /* owned */
+    struct loader *loader;             /* owned; NULL: with a stock */
+    struct stock *stock, *held_stock;  /* owned: the pictures on the device; NULL: they come from the host */
+    uint64_t looked;                   /* clock: when the tally was read */
+    uint64_t unread;                   /* queries asked since then */
+    struct record *record;             /* owned */
     text recipe, travelling, identity; /* as kept in the folder, in the weights, in checkpoints */
     char fingerprint[65];
     struct checkpoint at;

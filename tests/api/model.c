@@ -45,8 +45,8 @@ TEST(models_are_found_by_name_folder_and_preference)
     const char *name = NULL, *at = NULL;
     centra_model *m = NULL;
     centra_model_info i;
-    static const char *const files[] = {"zebra", "conv4-synth", "conv4-mini", "apple"};
-    static const char *const wanted[] = {"conv4-mini", "conv4-synth", "apple", "zebra"};
+    static const char *const files[] = {"zebra", "conv4-cub", "conv4-mini", "apple"};
+    static const char *const wanted[] = {"conv4-mini", "conv4-cub", "apple", "zebra"};
     for (size_t k = 0; k < 4; k++) {
         snprintf(path, sizeof path, "%s/%s.safetensors", test_folder(), files[k]);
         EXPECT_OK(copy_file(own_model_path(), path));

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *own_model_path(void) { return CENTRA_SOURCE_DIR "/models/conv4-synth.safetensors"; }
+const char *own_model_path(void) { return CENTRA_SOURCE_DIR "/tests/models/conv4-synth.safetensors"; }
 
 bool own_open(struct own *o, const char *head, size_t threads)
 {

@@ -296,9 +296,11 @@ TEST(classify_refuses_wrong_usage_in_one_line)
     EXPECT_REFUSED(2, "centra classify: either --json or --csv, not both", "classify", "--support", "x", "--json",
                    "--csv", "y.jpg");
     EXPECT_REFUSED(2,
-                   "centra classify: there is no model 'conv5-mini': it is no file, no run's folder and none that "
+                   "centra classify: there is no model 'mushrooms': it is no file, no run's folder and none that "
                    "centra list models shows",
-                   "classify", "--model", "conv5-mini", "--support", at("known"), "y.jpg");
+                   "classify", "--model", "mushrooms", "--support", at("known"), "y.jpg");
+    EXPECT_REFUSED(2, "centra classify: there is no model 'conv5-mini', did you mean conv4-mini?", "classify",
+                   "--model", "conv5-mini", "--support", at("known"), "y.jpg");
     EXPECT_REFUSED(2, "centra classify: unknown option --head.gama, did you mean --head.gamma?", "classify", MODEL,
                    "--head.gama", "3", "--support", at("known"), "y.jpg");
     EXPECT_OK(folder_make(at("bare")));
@@ -310,9 +312,9 @@ TEST(list_models_shows_what_came_along)
 {
     struct ran r = program_run("", WORDS("list", "models"));
     EXPECT_INT(r.status, 0);
-    EXPECT(strstr(r.out, "model") && strstr(r.out, "trained on") && strstr(r.out, "conv4-synth  conv4    mcl-katz"));
+    EXPECT(strstr(r.out, "model") && strstr(r.out, "trained on") && strstr(r.out, "conv4-mini  conv4    mcl-katz"));
     ran_free(&r);
     r = program_run("", WORDS("list", "models", "--json"));
-    EXPECT(strstr(r.out, "\"name\": \"conv4-synth\""));
+    EXPECT(strstr(r.out, "\"name\": \"conv4-mini\""));
     ran_free(&r);
 }
