@@ -165,14 +165,14 @@ static status json_why(struct json_writer *w, const struct explained *x, const c
 static void add_row(struct desk *d, const struct explained *x, const centra_why *why, const char *best)
 {
     if (!d->table.count) {
-        table_cell(&d->table, "PICTURE");
-        table_cell(&d->table, "CLASS");
-        table_cell(&d->table, "PROBABILITY");
-        table_cell(&d->table, "FAMILIARITY");
+        table_cell(&d->table, "file");
+        table_cell(&d->table, "class");
+        table_cell(&d->table, "probability");
+        table_cell(&d->table, "familiarity");
     }
     table_cell(&d->table, "%s", x->file);
     table_cell(&d->table, "%s", best);
-    table_cell(&d->table, "%.3f", why->guess.probability);
+    table_cell(&d->table, "%.1f %%", 100 * why->guess.probability);
     if (isnan(why->guess.familiarity)) table_cell(&d->table, "-");
     else table_cell(&d->table, "%.2f", why->guess.familiarity);
 }
