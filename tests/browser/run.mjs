@@ -162,7 +162,11 @@ const tests = {
     await page.click("#camera-take");
     await page.waitForFunction(() => document.querySelector(".thumbs").children.length === 5);
     await page.click("#camera-close");
-    check(await page.evaluate(() => document.querySelector("#camera-video").srcObject.getTracks().every(t => t.readyState === "ended")), "the camera is off again");
+    const off = () => page.waitForFunction(() => document.querySelector("#camera-video").srcObject?.getTracks().every(t => t.readyState === "ended"));
+    await off();
+    await page.evaluate(() => { document.querySelector("#camera-video").srcObject = null; });
+    await page.evaluate(() => { document.querySelector(".photograph").click(); document.querySelector("#camera-close").click(); });
+    await off(); // also when it is closed before the camera has answered
     quiet(page);
     await page.context().close();
   },

@@ -313,6 +313,11 @@ addEventListener("paste", e => {
 
 const camera = { stream: null, taker: null };
 
+function cameraOff() {
+  for (const track of camera.stream ? camera.stream.getTracks() : []) track.stop();
+  camera.stream = null;
+}
+
 async function photograph(taker) {
   if (!navigator.mediaDevices) return choose(taker, true); // a phone over plain HTTP: its own camera program
   camera.taker = taker;
@@ -322,6 +327,7 @@ async function photograph(taker) {
   try {
     camera.stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
     $("#camera-video").srcObject = camera.stream;
+    if (!$("#camera").open) return cameraOff(); // closed while the camera was asked for
     await $("#camera-video").play();
     $("#camera-take").disabled = false;
     $("#camera-take").focus();
@@ -343,10 +349,7 @@ function takePhotograph() {
 
 $("#camera-take").addEventListener("click", takePhotograph);
 $("#camera-close").addEventListener("click", () => $("#camera").close());
-$("#camera").addEventListener("close", () => {
-  for (const track of camera.stream ? camera.stream.getTracks() : []) track.stop();
-  camera.stream = null;
-});
+$("#camera").addEventListener("close", cameraOff);
 
 // ---- new pictures ----------------------------------------------------------------------------------------------------
 
