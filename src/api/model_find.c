@@ -1,16 +1,14 @@
 /* model_find.c - the models that came with the library: in CENTRA_MODELS, else beside library and program, else where
  * `make install` puts them. The first of these folders that is there counts. */
-#define _GNU_SOURCE /* dladdr */
 #include "api/model_find.h"
+#include "api/places.h"
 #include "base/file.h"
 #include "base/option.h"
 #include "centra.h"
 #include <dirent.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifndef CENTRA_MODEL_DIR
 #define CENTRA_MODEL_DIR ""
@@ -27,27 +25,6 @@ struct shelf {
     char name[MOST_MODELS][NAME_ROOM]; /* in the order of preference */
 };
 
-static void keep_folder(char *path)
-{
-    char *slash = strrchr(path, '/');
-    *(slash ? slash : path) = '\0';
-}
-
-static void library_folder(char out[PATH_MAX])
-{
-    Dl_info about;
-    out[0] = '\0';
-    if (dladdr(SUFFIX, &about) && about.dli_fname) snprintf(out, PATH_MAX, "%s", about.dli_fname);
-    keep_folder(out);
-}
-
-static void program_folder(char out[PATH_MAX])
-{
-    const ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    out[n > 0 ? n : 0] = '\0';
-    keep_folder(out);
-}
-
 static DIR *open_in(const char *folder, const char *below, char out[PATH_MAX])
 {
     const int n = *folder ? snprintf(out, PATH_MAX, "%s%s", folder, below) : 0;
@@ -61,8 +38,8 @@ static DIR *open_shelf(char out[PATH_MAX])
     const char *asked = getenv("CENTRA_MODELS");
     DIR *d = NULL;
     if (asked && *asked) return open_in(asked, "", out);
-    library_folder(folder[0]);
-    program_folder(folder[1]);
+    place_of_library(folder[0]);
+    place_of_program(folder[1]);
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < sizeof below / sizeof *below; k++)
             if ((d = open_in(folder[i], below[k], out))) return d;

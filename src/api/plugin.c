@@ -2,8 +2,8 @@
  *
  * A plug-in is never closed again: a GPU's runtime does not like to be unloaded, and opening one twice gives the same
  * object. What it says about itself is compared before anything of it is called. */
-#define _GNU_SOURCE /* dladdr */
 #include "api/plugin.h"
+#include "api/places.h"
 #include "tensor/plugin.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -18,35 +18,13 @@
 
 static const char FILE_NAME[] = "centra-cuda.so";
 
-/* Cuts a path down to its folder; without one it becomes "". */
-static void keep_folder(char *path)
-{
-    char *slash = strrchr(path, '/');
-    *(slash ? slash : path) = '\0';
-}
-
-static void library_folder(char out[PATH_MAX])
-{
-    Dl_info about;
-    out[0] = '\0';
-    if (dladdr(FILE_NAME, &about) && about.dli_fname) snprintf(out, PATH_MAX, "%s", about.dli_fname);
-    keep_folder(out);
-}
-
-static void program_folder(char out[PATH_MAX])
-{
-    const ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-    out[n > 0 ? n : 0] = '\0';
-    keep_folder(out);
-}
-
 /* The first folder that holds the file; false when none does. */
 static bool find(char out[PATH_MAX])
 {
     char library[PATH_MAX], program[PATH_MAX];
     const char *asked = getenv("CENTRA_PLUGINS");
-    library_folder(library);
-    program_folder(program);
+    place_of_library(library);
+    place_of_program(program);
     const char *const folders[] = {asked ? asked : "", library, program, CENTRA_PLUGIN_DIR};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         if (!folders[i][0]) continue;

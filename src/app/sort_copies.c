@@ -1,5 +1,5 @@
 /* sort_copies.c - copies of pictures in folders of their classes. Originals are only read, and what is there already is
- * never touched: a copy is made under a name that was free the moment before. */
+ * never touched. A copy has its name only when it is whole. */
 #include "app/classify.h"
 #include "app/terminal.h"
 #include "base/file.h"
@@ -45,33 +45,30 @@ static bool is_copy(int from, const struct stat *about, const char *path)
     return same;
 }
 
-static status pour(int from, int to, const struct stat *about, const char *path)
+static status pour(int from, const struct stat *about, const char *path, struct file_writer *w)
 {
     char *piece = malloc(PIECE);
-    off_t at = 0;
-    ssize_t n = piece ? 1 : -1;
-    if (!piece) errno = ENOMEM;
-    while (n > 0 && (n = pread(from, piece, PIECE, at)) > 0) {
-        for (ssize_t put = 0, m; put < n; put += m)
-            if ((m = write(to, piece + put, (size_t)(n - put))) < 0) {
-                n = -1;
-                break;
-            }
-        at += n > 0 ? n : 0;
-    }
+    ssize_t n = 0;
+    if (!piece) return fail(ST_MEMORY, "no memory to copy '%.300s'", path);
+    for (off_t at = 0; (n = pread(from, piece, PIECE, at)) > 0; at += n) file_put(w, piece, (size_t)n);
     free(piece);
-    if (n < 0) return fail(ST_IO, "cannot write '%.300s': %s", path, plain_strerror(errno));
-    (void)futimens(to, (const struct timespec[2]){about->st_atim, about->st_mtim}); /* a nicety */
+    if (n < 0) return fail(ST_IO, "cannot read what becomes '%.300s': %s", path, plain_strerror(errno));
+    if (!fflush(w->stream)) /* what fails is told when it is committed */
+        (void)futimens(fileno(w->stream), (const struct timespec[2]){about->st_atim, about->st_mtim}); /* a nicety */
     return OK;
 }
 
-/* A new file with the content of `from`. Ctrl-C waits for its end, so that no half is left. */
-static status copy_to(int from, int to, const struct stat *about, const char *path)
+/* A new file with the content of `from`, unless the name is taken meanwhile. */
+static status copy_to(int from, const struct stat *about, const char *path, bool *taken)
 {
+    struct file_writer w;
+    status st = OK;
     interrupt_hold();
-    status st = pour(from, to, about, path);
-    if (close(to) && st == OK) st = fail(ST_IO, "cannot write '%.300s': %s", path, plain_strerror(errno));
-    if (st != OK) unlink(path);
+    TRY(file_begin(path, &w));
+    st = pour(from, about, path, &w);
+    if (st == OK) st = file_commit_new(&w, taken);
+    else file_abandon(&w);
+done:
     interrupt_release();
     return st;
 }
@@ -81,6 +78,7 @@ static status place(int from, const struct stat *about, const char *folder, cons
 {
     const char *dot = strrchr(name, '.');
     const int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    struct stat other;
     status st = OK;
     text path = {0};
     for (int number = 1; number <= MOST_NUMBER; number++) {
@@ -89,13 +87,9 @@ static status place(int from, const struct stat *about, const char *folder, cons
         else text_addf(&path, "%s/%.*s (%d)%s", folder, stem, name, number, name + stem);
         TRY(text_status(&path));
         const char *p = text_string(&path);
-        const int to = open(p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (to >= 0) {
-            st = copy_to(from, to, about, p);
-            goto done;
-        }
-        if (errno != EEXIST) TRY(fail(ST_IO, "cannot write '%.300s': %s", p, plain_strerror(errno)));
-        if (is_copy(from, about, p)) goto done;
+        bool taken = lstat(p, &other) == 0;
+        if (!taken) TRY(copy_to(from, about, p, &taken));
+        if (!taken || is_copy(from, about, p)) goto done;
     }
     st = fail(ST_IO, "'%.200s' has %d files called like '%.100s' already", folder, MOST_NUMBER, name);
 done:

@@ -186,7 +186,18 @@ static status sync_folder(char *path)
     return st;
 }
 
-status file_commit(struct file_writer *w)
+/* An empty file holds the name until the new one takes its place, so that nothing is ever overwritten. */
+static status reserve(const char *path, bool *taken)
+{
+    const int fd = open_retry(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    *taken = fd < 0 && errno == EEXIST;
+    if (fd < 0) return *taken ? OK : fail(ST_IO, "cannot write '%s': %s", path, plain_strerror(errno));
+    close(fd);
+    return OK;
+}
+
+/* With `taken` the name must be free. */
+static status commit(struct file_writer *w, bool *taken)
 {
     assert(w->stream);
     status st = OK;
@@ -194,8 +205,11 @@ status file_commit(struct file_writer *w)
         st = fail(ST_IO, "cannot write '%s': %s", w->path, w->error ? plain_strerror(w->error) : "a write failed");
         goto done;
     }
+    if (taken) TRY(reserve(w->path, taken));
+    if (taken && *taken) goto done;
     if (rename(w->temporary, w->path)) {
         st = fail(ST_IO, "cannot rename the new file to '%s': %s", w->path, plain_strerror(errno));
+        if (taken) unlink(w->path); /* the empty one that held the name */
         goto done;
     }
     w->temporary[0] = 0; /* it is no longer there */
@@ -204,6 +218,14 @@ done:
     if (w->temporary[0]) unlink(w->temporary);
     forget(w);
     return st;
+}
+
+status file_commit(struct file_writer *w) { return commit(w, NULL); }
+
+status file_commit_new(struct file_writer *w, bool *taken)
+{
+    *taken = false;
+    return commit(w, taken);
 }
 
 void file_abandon(struct file_writer *w)

@@ -24,6 +24,8 @@ status file_begin(const char *path, struct file_writer *w);
 void file_put(struct file_writer *w, const void *bytes, size_t n);
 /* Makes it permanent. The writer is finished either way. */
 status file_commit(struct file_writer *w);
+/* The same, unless there is something of that name by now: then it is thrown away and *taken is true. */
+status file_commit_new(struct file_writer *w, bool *taken);
 /* Throws it away; does nothing after file_commit. */
 void file_abandon(struct file_writer *w);
 

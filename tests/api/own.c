@@ -57,17 +57,22 @@ centra_picture own_picture(size_t kind, uint64_t seed, size_t width, size_t heig
     return p;
 }
 
+bool own_add(struct own *o, size_t kind, size_t index, const centra_picture *p)
+{
+    char class_name[32], name[64];
+    snprintf(class_name, sizeof class_name, "kind %zu", kind);
+    snprintf(name, sizeof name, "kind %zu/%zu.png", kind, index);
+    const centra_known known = {class_name, name, p};
+    return p->rgb && centra_support_add(o->support, o->classifier, &known, 1) == CENTRA_OK;
+}
+
 bool own_fill(struct own *o, size_t kinds, size_t each, uint64_t seed)
 {
     bool good = true;
     for (size_t k = 0; k < kinds && good; k++)
         for (size_t i = 0; i < each && good; i++) {
-            char class_name[32], name[64];
             centra_picture p = own_picture(k, seed + i, 120, 90);
-            snprintf(class_name, sizeof class_name, "kind %zu", k);
-            snprintf(name, sizeof name, "kind %zu/%zu.png", k, i);
-            const centra_known known = {class_name, name, &p};
-            good = p.rgb && centra_support_add(o->support, o->classifier, &known, 1) == CENTRA_OK;
+            good = own_add(o, k, i, &p);
             centra_picture_free(&p);
         }
     EXPECT(good);

@@ -10,7 +10,7 @@ struct own {
     centra_classifier *classifier;
     centra_support *support; /* empty */
 };
-/* The shipped model on that many threads; `head` NULL: its own. A failed expectation and false when something is missing. */
+/* That model on so many threads; `head` NULL: its own. A failed expectation and false when something is missing. */
 bool own_open(struct own *o, const char *head, size_t threads);
 void own_close(struct own *o);
 
@@ -18,6 +18,8 @@ void own_close(struct own *o);
 centra_picture own_picture(size_t kind, uint64_t seed, size_t width, size_t height);
 /* `each` pictures of each of the first `kinds` classes, called "kind 0" and so on; seeds from `seed` on. */
 bool own_fill(struct own *o, size_t kinds, size_t each, uint64_t seed);
-/* The shipped model that tests use. */
+/* A picture as number `index` of class `kind`. */
+bool own_add(struct own *o, size_t kind, size_t index, const centra_picture *p);
+/* The model that tests use. */
 const char *own_model_path(void);
 #endif

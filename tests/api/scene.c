@@ -56,13 +56,9 @@ bool scene_fill(struct own *o, size_t kinds, size_t each)
     bool good = true;
     for (size_t k = 0; k < kinds && good; k++)
         for (size_t i = 0; i < each && good; i++) {
-            char class_name[32], name[64];
             const uint64_t seed = scene_seed(k, i);
             centra_picture p = scene_make(k, seed, scene_box(seed));
-            snprintf(class_name, sizeof class_name, "kind %zu", k);
-            snprintf(name, sizeof name, "kind %zu/%zu.png", k, i);
-            const centra_known known = {class_name, name, &p};
-            good = p.rgb && centra_support_add(o->support, o->classifier, &known, 1) == CENTRA_OK;
+            good = own_add(o, k, i, &p);
             centra_picture_free(&p);
         }
     EXPECT(good);

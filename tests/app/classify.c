@@ -7,8 +7,10 @@
 #include "tests/app/program.h"
 #include "tests/image/sample.h"
 #include "tests/test.h"
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,6 +130,15 @@ TEST(classify_packs_are_changed_without_encoding_again)
                    "--support", at("k.pack"), "--remove", "pink", at("new/a.png"));
 }
 
+static size_t entries(const char *folder)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && (e = readdir(d));) n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    if (d) closedir(d);
+    return n;
+}
+
 static bool exists(const char *name) { return access(at(name), F_OK) == 0; }
 
 TEST(classify_sorts_copies_and_overwrites_nothing)
@@ -150,6 +161,7 @@ TEST(classify_sorts_copies_and_overwrites_nothing)
     EXPECT(exists("sorted/red/a (2).png") && !exists("sorted/red/a (3).png"));
     EXPECT(exists("sorted/green/b.PNG") && !exists("sorted/green/b (2).PNG"));
     EXPECT(exists("sorted/blue/c.png"));
+    EXPECT_INT(entries(at("sorted/red")), 2); /* and nothing half done */
     EXPECT(exists("new/a.png") && exists("new/below/c.png"));
     struct ran r = program_run("", WORDS("classify", MODEL, "--support", at("known"), "--unknown-below", "1",
                                          "--copy-to", at("strange"), at("new/a.png")));

@@ -129,6 +129,24 @@ TEST(file_two_writers_do_not_meet)
     expect_content(path, "b");
 }
 
+TEST(file_commit_new_overwrites_nothing)
+{
+    const char *path = in_folder("mine");
+    struct file_writer a, b;
+    bool taken = true;
+    REQUIRE(file_begin(path, &a) == OK);
+    REQUIRE(file_begin(path, &b) == OK);
+    file_put(&a, "a", 1);
+    file_put(&b, "b", 1);
+    EXPECT_OK(file_commit_new(&a, &taken));
+    EXPECT(!taken);
+    expect_content(path, "a");
+    EXPECT_OK(file_commit_new(&b, &taken));
+    EXPECT(taken);
+    expect_content(path, "a");
+    EXPECT_INT(folder_entries(), 1);
+}
+
 TEST(file_has_the_rights_that_the_umask_leaves)
 {
     const char *path = in_folder("rights");
