@@ -75,7 +75,6 @@ static status gpu_upload(struct device *d, void *to, const void *from_host, size
     bool recorded = false;
     PASS(gpu_together_upload(g, to, from_host, bytes, &recorded));
     if (recorded) return OK;
-    PASS(gpu_disturb(g));
     if (bytes && bytes <= NOTE_BYTES) return upload_note(g, to, from_host, bytes);
     for (size_t at = 0; at < bytes; at += STAGE_BYTES) {
         const size_t part = size_min(STAGE_BYTES, bytes - at);

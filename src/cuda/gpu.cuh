@@ -63,7 +63,8 @@ void gpu_beside_close(struct gpu *g);
 status gpu_together_begin(struct device *d);
 status gpu_together_end(struct device *d);
 status gpu_disturb(struct gpu *g);
-/* An upload as part of a recording; *done tells whether there is one with room for it. */
+/* An upload as part of a recording; *done tells whether there is one with room for it. One that no recording could take
+ * disturbs. */
 status gpu_together_upload(struct gpu *g, void *to, const void *from_host, size_t bytes, bool *done);
 void gpu_together_close(struct gpu *g);
 

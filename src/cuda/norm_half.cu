@@ -210,6 +210,55 @@ template <int V, int N, bool POOL> static status forward(struct gpu *g, const st
     });
 }
 
+/* With pooling, the second input being pictures of 3 channels by w [c, 3]: made here, never stored. */
+template <int V> static status forward_thin(struct gpu *g, const struct inputs n, const float *w, bf16 *y)
+{
+    return spread_run(g, n.results, n.c, V, [=] __device__(unsigned vector, unsigned from, unsigned step) {
+        enum { U = 2, COLOURS = 3 };
+        const size_t first = vector * V;
+        const affine<V, 2> a(n, first);
+        float by[COLOURS][V];
+#pragma unroll
+        for (int k = 0; k < V; k++)
+#pragma unroll
+            for (int e = 0; e < COLOURS; e++) by[e][k] = w[(first + k) * COLOURS + e] * a.scale[1][k];
+        packed<V> in[U][4];
+        packed<1> colour[U][4][COLOURS];
+        by_rows<U>(
+            from, step, (unsigned)n.results,
+            [&](unsigned i, int u) {
+                const size_t corner = corner_of(n, i);
+#pragma unroll
+                for (int p = 0; p < 4; p++) {
+                    const size_t at = beside(n, corner, p);
+                    in[u][p].load(n.x[0], at * n.c + first);
+#pragma unroll
+                    for (int e = 0; e < COLOURS; e++) colour[u][p][e].load(n.x[1], at * COLOURS + e);
+                }
+            },
+            [&](unsigned i, int u) {
+                float top[V], out[V];
+#pragma unroll
+                for (int p = 0; p < 4; p++) {
+                    float x[V], rgb[COLOURS];
+                    in[u][p].unpack(x);
+#pragma unroll
+                    for (int e = 0; e < COLOURS; e++) colour[u][p][e].unpack(&rgb[e]);
+#pragma unroll
+                    for (int k = 0; k < V; k++) {
+                        const float side = rgb[0] * by[0][k] + rgb[1] * by[1][k] + rgb[2] * by[2][k] + a.shift[1][k];
+                        const float z = x[k] * a.scale[0][k] + a.shift[0][k] + side;
+                        top[k] = p == 0 || z > top[k] || z != z ? z : top[k];
+                    }
+                }
+#pragma unroll
+                for (int k = 0; k < V; k++) out[k] = top[k];
+                bend<V>(n.low, top, out);
+                store<V>(y, (size_t)i * n.c + first, out);
+            });
+    });
+}
+
 /* The way back: dx = scale g + slope (x - mean) + shift for each input. */
 struct back {
     const bf16 *dy;
@@ -418,6 +467,10 @@ status norm_half(struct gpu *g, const struct norm_act_args *a, tensor *y)
 {
     const struct inputs n = inputs_of(a);
     bf16 *py = (bf16 *)y->data;
+    if (a->of[1].w) {
+        const float *w = reals<float>(a->of[1].w);
+        return n.c % 8 ? forward_thin<1>(g, n, w, py) : forward_thin<8>(g, n, w, py);
+    }
     return BY_SHAPE(forward, n, a->pool, g, n, py);
 }
 

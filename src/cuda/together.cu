@@ -82,7 +82,7 @@ status gpu_together_upload(struct gpu *g, void *to, const void *from_host, size_
     struct together *t = g->together;
     const size_t room = size_round_up(bytes, 256);
     *done = t && t->recording && bytes <= SLOT_BYTES && room <= SLOT_BYTES - t->slot[t->now].used;
-    if (!*done) return OK;
+    if (!*done) return t && (t->recording || bytes > SLOT_BYTES) ? gpu_disturb(g) : OK; /* others a recording can take */
     char *at = t->slot[t->now].memory + t->slot[t->now].used;
     t->slot[t->now].used += room;
     memcpy(at, from_host, bytes);

@@ -41,11 +41,15 @@ var *layer_norm(const struct layer_pass *l, const char *name, var *x, const stru
     return op_norm_act_pool(l->t, x, &bn, NULL, NULL, &how);
 }
 
+static bool folds(const struct layer_pass *l)
+{
+    return l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE;
+}
+
 var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
                      const struct layer_after *after)
 {
-    const bool folds = l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE;
-    if (!folds) return layer_norm(l, norm, layer_conv(l, conv, x, 1, border), after);
+    if (!folds(l)) return layer_norm(l, norm, layer_conv(l, conv, x, 1, border), after);
     struct param *weight = find(l, conv, "weight");
     const struct batch_norm bn = norm_of(l, norm, after->momentum);
     if (!x || tape_status(l->t) != OK) return NULL;
@@ -62,6 +66,19 @@ var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const
     const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
     if (!x || !residual || tape_status(l->t) != OK) return NULL;
     return op_norm_act_pool(l->t, x, &bn, residual, &residual_bn, &how);
+}
+
+var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, const struct layer_shortcut *side,
+                         const struct layer_after *after)
+{
+    if (!x || !side->from || tape_status(l->t) != OK) return NULL;
+    const tensor *from = &side->from->value;
+    if (!folds(l) || !after->pool || from->type != DT_BF16 || from->dim[3] != 3)
+        return layer_norm_both(l, name, x, side->norm, layer_conv(l, side->conv, side->from, 1, BORDER_SAME), after);
+    struct param *weight = find(l, side->conv, "weight");
+    const struct batch_norm bn = norm_of(l, name, after->momentum), of_side = norm_of(l, side->norm, after->momentum);
+    if (tape_status(l->t) != OK) return NULL;
+    return op_norm_thin(l->t, x, &bn, side->from, tape_param(l->t, weight), &of_side, after->slope);
 }
 
 var *layer_enter(tape *t, var *pictures)

@@ -49,6 +49,14 @@ var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *n
 var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
                      const struct layer_after *after);
 
+/* The same where the residual is a 1x1 convolution of `from`: one op in inference where that is cheaper. */
+struct layer_shortcut {
+    const char *conv, *norm;
+    var *from;
+};
+var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, const struct layer_shortcut *side,
+                         const struct layer_after *after);
+
 /* [n, 3, H, W] to channels-last, and the result back to [n, C, h, w]. */
 var *layer_enter(tape *t, var *pictures);
 var *layer_leave(tape *t, var *x);

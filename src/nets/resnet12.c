@@ -118,13 +118,15 @@ static var *drop(const struct layer_pass *l, const struct resnet12 *s, int stage
 
 static var *stage_forward(const struct layer_pass *l, const struct resnet12 *s, int stage, var *x)
 {
-    char main[LAYER_NAME], side[LAYER_NAME];
+    char main[LAYER_NAME], side[LAYER_NAME], side_conv[LAYER_NAME];
     var *a = conv_norm(l, stage, "conv1", "bn1", x);
     a = conv_norm(l, stage, "conv2", "bn2", a);
     a = conv(l, stage, "conv3", a);
-    var *shortcut = conv(l, stage, "downsample.0", x);
     part(main, stage, "bn3");
     part(side, stage, "downsample.1");
+    const struct layer_shortcut short_way = {part(side_conv, stage, "downsample.0"), side, x};
+    if (l->pass->mode == NET_EVAL) return layer_norm_shortcut(l, main, a, &short_way, &end);
+    var *shortcut = conv(l, stage, "downsample.0", x);
     return drop(l, s, stage, featurewise_norm_both(l, &s->ft, main, a, side, shortcut, &end));
 }
 

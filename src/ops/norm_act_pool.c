@@ -18,8 +18,12 @@ static struct norm_act_args args_of(const struct node *n)
     const struct attr *a = n->attr;
     struct norm_act_args out = {.slope = a->slope, .pool = a->pool};
     for (int i = 0; i < (has_residual(n) ? 2 : 1); i++)
-        out.of[i] = (struct norm_input){&n->in[3 * i]->value,     &n->saved[2 * i],         &n->saved[2 * i + 1],
-                                        &n->in[3 * i + 1]->value, &n->in[3 * i + 2]->value, a->of[i].epsilon};
+        out.of[i] = (struct norm_input){.x = &n->in[3 * i]->value,
+                                        .mean = &n->saved[2 * i],
+                                        .variance = &n->saved[2 * i + 1],
+                                        .gain = &n->in[3 * i + 1]->value,
+                                        .bias = &n->in[3 * i + 2]->value,
+                                        .epsilon = a->of[i].epsilon};
     return out;
 }
 

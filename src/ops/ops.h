@@ -104,6 +104,10 @@ struct norm_act {
 };
 var *op_norm_act_pool(tape *t, var *x, const struct batch_norm *bn, var *residual, const struct batch_norm *residual_bn,
                       const struct norm_act *how);
+/* On inference tapes, maps in bf16: the pooled end of a block whose residual is the 1x1 convolution of pictures by w, with
+ * running statistics. The residual is made where it is added and never stored. */
+var *op_norm_thin(tape *t, var *x, const struct batch_norm *bn, var *pictures, var *w,
+                  const struct batch_norm *residual_bn, double slope);
 /* On inference tapes: a convolution, batch norm with running statistics, activation and 2x2 pooling as one. */
 struct conv_norm {
     size_t stride, pad;

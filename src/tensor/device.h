@@ -11,7 +11,7 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 11 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 12 }; /* raise when this file, prims.def or prims.h changes */
 
 /* How a network in single precision is computed. Statistics, parameters, heads and losses are f32 in all of them. */
 enum maths {

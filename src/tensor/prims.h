@@ -42,6 +42,7 @@ struct conv_affine_args {
 struct norm_act_args {
     struct norm_input {
         const tensor *x; /* of the second: NULL without a residual */
+        const tensor *w; /* NULL, or of the second, with pooling, in bf16 alone: [c, 3, 1, 1], the residual is x by w */
         const tensor *mean, *variance, *gain, *bias;
         double epsilon;
     } of[2];

@@ -246,3 +246,46 @@ TEST(norms_in_bf16_are_those_of_f32)
             if (!compare(normalise, &c, TAPE_TRAINING, "the norm", dim)) return;
         }
 }
+
+/* The end of a first block: the residual is the pictures' 1x1 convolution, in bf16 made where it is added. */
+static void end_thin(struct world *w, const void *of, struct seen *out)
+{
+    const struct norm_case *s = of;
+    const struct norm_act how = {0.1, true, false};
+    struct norm_params p = norm_params(w, s->c, 30), q = norm_params(w, s->c, 40);
+    const struct batch_norm a = norm_of(&p), b = norm_of(&q);
+    var *x = enter(w, filled(w, DIMS(s->n, s->c, s->h, s->w), 1)),
+        *pictures = enter(w, filled(w, DIMS(s->n, 3, s->h, s->w), 2));
+    var *weight = filled(w, DIMS(s->c, 3, 1, 1), 3);
+    var *y = half(w) ? op_norm_thin(w->t, x, &a, pictures, weight, &b, 0.1)
+                     : op_norm_act_pool(w->t, x, &a, op_conv2d(w->t, pictures, weight, 1, 0), &b, &how);
+    y = leave(w, y);
+    REQUIRE(y);
+    keep(w, 0, &y->value, out);
+}
+
+TEST(shortcuts_of_pictures_made_where_they_are_added_are_those_of_f32)
+{
+    static const struct norm_case cases[] = {{.n = 3, .h = 5, .w = 7, .c = 64},
+                                             {.n = 2, .h = 13, .w = 21, .c = 24},
+                                             {.n = 2, .h = 4, .w = 2, .c = 5},
+                                             {.n = 4, .h = 84, .w = 84, .c = 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct norm_case *c = &cases[i];
+        const size_t dim[6] = {c->n, c->h, c->w, c->c, 3, 1};
+        if (!compare(end_thin, c, TAPE_INFERENCE, "the end of a first block", dim)) return;
+    }
+}
+
+TEST(the_end_of_a_first_block_refuses_maps_that_are_not_bf16)
+{
+    struct world w;
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    struct norm_params p = norm_params(&w, 4, 30);
+    const struct batch_norm a = norm_of(&p);
+    var *x = filled(&w, DIMS(1, 4, 4, 4), 1), *pictures = filled(&w, DIMS(1, 4, 4, 3), 2),
+        *weight = filled(&w, DIMS(4, 3, 1, 1), 3);
+    EXPECT(!op_norm_thin(w.t, x, &a, pictures, weight, &a, 0.1));
+    EXPECT_STATUS(tape_status(w.t), ST_SHAPE);
+    world_close(&w);
+}
