@@ -30,6 +30,11 @@ async function ask(method, path, body) {
   return { code: answer.status, bytes, json: () => JSON.parse(Buffer.from(bytes).toString()) };
 }
 
+function note(what, answer) {
+  counts.wrong++;
+  console.log(`wrong: ${what} was answered with ${answer.code}: ${Buffer.from(answer.bytes).toString().slice(0, 200)}`);
+}
+
 const pictures = kinds.flatMap(kind => [1, 2, 3, 4].map(i => ({ kind, bytes: picture(kind, 0.25 + 0.125 * i, 0.6, i, 160) })));
 
 // A visitor: classes, some questions, a pack out and in; then another session.
@@ -39,19 +44,21 @@ async function visit() {
   counts.sessions++;
   const at = `/api/sessions/${begun.json().session}`;
   for (const p of pictures) {
-    const { code } = await ask("POST", `${at}/pictures?class=${p.kind}&name=p.png`, p.bytes);
+    const answer = await ask("POST", `${at}/pictures?class=${p.kind}&name=p.png`, p.bytes), { code } = answer;
     if (code === 200) counts.added++;
     else if (code === 404) return void counts.forgotten++;
-    else if (code !== 503) counts.wrong++;
+    else if (code !== 503) note("a picture for a class", answer);
   }
   for (let i = 0; i < 20; i++) {
-    const kind = kinds[any(3)], { code, json } = await ask("POST", `${at}/classify?name=q.png`, picture(kind, 0.3 + 0.4 * Math.random(), 0.5, any(999), 160));
+    const kind = kinds[any(3)], query = picture(kind, 0.3 + 0.4 * Math.random(), 0.5, any(999), 160);
+    const answer = await ask("POST", `${at}/classify?name=q.png`, query), { code, json } = answer;
     if (code === 404) return void counts.forgotten++;
     if (code === 200) counts.classified++, counts.right += json().class === kind;
-    else if (code !== 503) counts.wrong++;
+    else if (code !== 503) note("a question", answer);
   }
   const pack = await ask("GET", `${at}/pack`);
-  if (pack.code === 200 && (await ask("POST", `${at}/pack`, pack.bytes)).code >= 500) counts.wrong++;
+  const back = pack.code === 200 ? await ask("POST", `${at}/pack`, pack.bytes) : pack;
+  if (back.code >= 500 && back.code !== 503) note("a pack", back);
   if (any(2)) await ask("DELETE", at);
 }
 
@@ -79,10 +86,10 @@ const rudeness = [
 ];
 
 async function annoy() {
-  const answer = await rudeness[any(rudeness.length)]();
+  const which = any(rudeness.length), answer = await rudeness[which]();
   counts.rude++;
   if (answer && answer.code >= 400 && answer.code < 500) counts.refused++;
-  else if (answer && answer.code !== 503) counts.wrong++;
+  else if (answer && answer.code !== 503) note(`rudeness ${which}`, answer);
 }
 
 async function keep(work) {
