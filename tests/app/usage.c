@@ -17,6 +17,7 @@
     "  help      says what commands there are and what they take\n" \
     "  list      lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
     "  pretrain  trains a network on all classes at once, as a recipe says\n" \
+    "  reproduce makes rows of the paper's tables again, from training to test\n" \
     "  score     scores given dense features with a head\n" \
     "  serve     shows a page that classifies your pictures, with reasons\n" \
     "  train     trains a network with a head on episodes, as a recipe says\n" \
