@@ -51,6 +51,14 @@ static status words_of(const char *settings, struct words *out)
 
 static status ensure_model(struct reproduction *p, const char *name, int64_t seed, text *folder);
 
+/* Whether --set names other weights to begin with than those of the row's start. */
+static bool sets_weights(const struct call *c)
+{
+    for (size_t i = 0; i < c->text_count; i++)
+        if (!strncmp(c->texts[i], "net.weights=", 12)) return true;
+    return false;
+}
+
 /* Trains the row, or goes on with it, in `folder`; one that is trained already is left as it is. */
 static status run_training(struct reproduction *p, const char *const *overrides, size_t count, const char *recipe,
                            const char *data, const char *folder, bool force)
@@ -91,7 +99,7 @@ static status train(struct reproduction *p, const struct row_at *at, int64_t see
     TRY(words_of(at->row->settings, &words));
     overrides = calloc(words.count + c->text_count + 3, sizeof *overrides);
     if (!overrides) TRY(fail(ST_MEMORY, "no memory for the settings of a row"));
-    if (at->block->start) {
+    if (at->block->start && !(own && sets_weights(c))) {
         text_add(&start, "net.weights=");
         TRY(ensure_model(p, at->block->start, 1, &start));
         overrides[n++] = text_string(&start);
