@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "heads/head.h"
 #include "tests/app/program.h"
+#include "tests/data/tar_write.h"
 #include "tests/test.h"
 #include "train/settings.h"
 #include <signal.h>
@@ -218,6 +219,56 @@ TEST(reproduce_runs_rows_beside_each_other)
     const struct kept trained = read_record("runs/records", "demo--mcl-katz-s1.json");
     EXPECT_TEXT(tested.weights, trained.weights);
     EXPECT_TEXT(read_record("runs/records", "demo-start--mcl-s1.json").row, "demo-start/mcl");
+}
+
+/* The pictures */
+
+static bool rename_in_folder(const char *from, const char *to)
+{
+    char a[600], b[600];
+    snprintf(a, sizeof a, "%s/%s", test_folder(), from);
+    snprintf(b, sizeof b, "%s/%s", test_folder(), to);
+    return rename(a, b) == 0;
+}
+
+static void write_archive(const char *name, const char *const *pictures)
+{
+    text t = {0};
+    char path[600];
+    for (int i = 0; pictures[i]; i++) tar_grey(&t, pictures[i], 10 * i);
+    tar_end(&t);
+    snprintf(path, sizeof path, "%s/%s", test_folder(), name);
+    FILE *f = fopen(path, "w");
+    REQUIRE(f && text_status(&t) == OK);
+    EXPECT(fwrite(t.data, 1, t.length, f) == t.length && fclose(f) == 0);
+    text_free(&t);
+}
+
+/* Nobody trains here: the run is refused once it has its pictures. */
+TEST(reproduce_decodes_archives_once_and_takes_a_pack_that_is_there)
+{
+#define REFUSED(method) \
+    "training begins in runs/cub-conv4-1shot/" method "-s1-dd2b42c8\n" \
+    "centra reproduce: train.epochs is 0, but must lie between 1 and 1000000 (default 30)"
+    write_archive("cub-train.tar", WORDS("train/a/1.ppm", "train/a/2.ppm", "train/b/1.ppm"));
+    write_archive("cub-valtest.tar", WORDS("val/c/1.ppm", "test/d/1.ppm"));
+    write_archive("cub-photos.tar", WORDS("e/1.ppm"));
+    EXPECT_REFUSED(
+        1,
+        "centra reproduce: there are no pictures of miniImageNet in '.': neither mini.pack, mini or mini.tar nor "
+        "mini84ravi-train-1.tar, mini84ravi-train-2.tar, mini84ravi-val.tar, mini84ravi-test.tar",
+        "reproduce", "mini-conv4-1shot/mcl", "--data", ".");
+    EXPECT_REFUSED(2, "decoding CUB-200-2011 once for all rows\n" REFUSED("mcl"), "reproduce", "cub-conv4-1shot/mcl",
+                   "--data", ".", "--set", "train.epochs=0");
+    EXPECT_REFUSED(2, REFUSED("proto"), "reproduce", "cub-conv4-1shot/proto", "--data", ".", "--set", "train.epochs=0");
+    struct ran r = program_run("", WORDS("data", "check", "runs/data/cub.pack", "--json"));
+    EXPECT(strstr(r.out, "\"train\"") && strstr(r.out, "\"val\"") && strstr(r.out, "\"test\"") &&
+           !strstr(r.out, "\"e\""));
+    ran_free(&r);
+    EXPECT(rename_in_folder("runs/data/cub.pack", "cub.pack"));
+    EXPECT_REFUSED(2, REFUSED("mcl"), "reproduce", "cub-conv4-1shot/mcl", "--data", ".", "--set", "train.epochs=0");
+    EXPECT_REFUSED(2, REFUSED("mcl"), "reproduce", "cub-conv4-1shot/mcl", "--data", "cub.pack", "--set",
+                   "train.epochs=0");
 }
 
 /* What is refused */
