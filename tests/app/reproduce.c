@@ -128,6 +128,37 @@ TEST(reproduce_tests_given_weights_without_training)
                    "--weights", "runs/demo/mcl-katz-s1");
 }
 
+/* 100 validations become 25: every other one goes each time that 40 are there. */
+TEST(reproduce_keeps_a_short_curve_of_a_long_log)
+{
+    char path[600], *bytes = NULL;
+    size_t n = 0;
+    struct ran r = program_run("", WORDS("reproduce", "demo/proto", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    ran_free(&r);
+    snprintf(path, sizeof path, "%s/runs/demo/proto-s1/metrics.jsonl", test_folder());
+    FILE *f = fopen(path, "w");
+    REQUIRE(f);
+    for (int i = 0; i < 100; i++)
+        fprintf(f,
+                "{\"epoch\":%d,\"step\":%d,\"seconds\":%d,\"validation\":{\"mean\":0.%d,\"half\":0.1,\"count\":9}}\n",
+                i, 6 * (i + 1), 2 * (i + 1), 100 + i);
+    fputs("{\"epoch\":100,\"st", f); /* cut, as a full disk leaves it */
+    EXPECT(fclose(f) == 0);
+    r = program_run(
+        "", WORDS("reproduce", "demo/proto", "--records", "kept", "--weights", "runs/demo/proto-s1", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    ran_free(&r);
+    snprintf(path, sizeof path, "%s/kept/demo--proto-s1.json", test_folder());
+    EXPECT_OK(file_read(path, 1 << 20, &bytes, &n));
+    REQUIRE(bytes);
+    EXPECT(strstr(bytes, "\"curve\": \"1 10.00, 5 10.40, 9 10.80, 13 11.20, ") && strstr(bytes, ", 97 19.60\"\n"));
+    EXPECT(strstr(bytes, "\"epochs\": 100,") && strstr(bytes, "\"steps\": 600,") &&
+           strstr(bytes, "\"train_seconds\": 200,"));
+    EXPECT(strstr(bytes, "\"pictures_per_second\": 60,")); /* 5 classes of 1 + 3 pictures a step */
+    free(bytes);
+}
+
 TEST(reproduce_keeps_other_settings_apart)
 {
     struct ran r = program_run("", WORDS("reproduce", "demo/mcl-katz", "--set", "train.epochs=1", "--quiet"));
