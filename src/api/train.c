@@ -1,8 +1,21 @@
 /* train.c - the public call that trains: recipe and overrides to settings, then a run. */
 #include "api/session.h"
 #include "base/plain.h"
+#include "heads/head.h"
 #include "train/run.h"
 #include <string.h>
+
+/* Another head than the recipe's takes those of its options along that it has itself; one that an override names stays, to
+ * be refused where the head does not know it. */
+static void leave_options(struct recipe_extras *x, const char *head)
+{
+    const struct head *h = NULL;
+    size_t kept = 0;
+    if (head_find(head, &h) != OK) return; /* refused where the head is made */
+    for (size_t i = 0; i < x->count; i++)
+        if (!x->item[i].line || option_find(h->options, x->item[i].name)) x->item[kept++] = x->item[i];
+    x->count = kept;
+}
 
 static status read_recipe(const centra_train_options *o, struct run_settings *s, arena *memory)
 {
@@ -16,7 +29,9 @@ static status read_recipe(const centra_train_options *o, struct run_settings *s,
     else text_addf(&path, "%s/recipe.txt", o->out);
     TRY(text_status(&path));
     TRY(recipe_read(text_string(&path), sections, memory));
+    const char *head = s->head.name;
     for (size_t i = 0; i < o->override_count; i++) TRY(recipe_override(o->overrides[i], sections, memory));
+    if (s->train.stage == STAGE_EPISODIC && strcmp(head, s->head.name)) leave_options(&s->head.options, s->head.name);
 done:
     text_free(&path);
     return st;

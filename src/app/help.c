@@ -112,7 +112,7 @@ void help_overview(text *to)
                  "Usage: centra COMMAND [options] [arguments]\n");
     add_heading(to, "Commands:");
     for (size_t i = 0; command_table[i]; i++)
-        text_addf(to, "  %-10s%s\n", command_table[i]->name, command_table[i]->title);
+        text_addf(to, "  %-11s%s\n", command_table[i]->name, command_table[i]->title);
     text_add(to, "\ncentra help COMMAND says more; centra demo shows what it is about.\n");
 }
 

@@ -56,6 +56,37 @@ TEST(train_makes_a_model_and_goes_on_with_it)
     ran_free(&r);
 }
 
+/* gamma is an option of mcl-katz and unknown to proto. */
+TEST(train_with_another_head_leaves_options_behind_that_it_does_not_have)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/walk.txt", test_folder());
+    FILE *f = fopen(path, "w");
+    REQUIRE(f);
+    fputs("[data]\nside = 16\npad = 2\n[net]\nwidth = 4\n[head]\nname = mcl-katz\ngamma = 7\n[validate]\nepisodes = "
+          "4\nway = 3\nquery = 2\n[train]\nepochs = 1\nepisodes = 2\nway = 3\nquery = 2\n",
+          f);
+    REQUIRE(fclose(f) == 0);
+    struct ran r = program_run(
+        "", WORDS("train", "walk.txt", "--data", DATA, "--out", "run", "--set", "head.name=proto", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+    r = program_run("",
+                    WORDS("train", "walk.txt", "--data", DATA, "--out", "next", "--set", "head.name=mcl", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    ran_free(&r);
+    r = program_run("", WORDS("weights", "show", "next/best.safetensors"));
+    EXPECT(strstr(r.out, "head.gamma=7") != NULL); /* mcl has it too */
+    ran_free(&r);
+    EXPECT_REFUSED(2,
+                   "centra train: unknown option head.gamma; there are head.temperature, head.pool, head.pool.gamma, "
+                   "head.pool.beta, "
+                   "head.pool.alpha, head.pool.detach",
+                   "train", "walk.txt", "--data", DATA, "--out", "last", "--set", "head.name=proto", "--set",
+                   "head.gamma=3");
+}
+
 /* The accuracy of an evaluation of "run" with one more option; below 0 when it failed. */
 static double accuracy_with(const char *option, const char *value, const char *extractor)
 {

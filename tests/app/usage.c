@@ -7,21 +7,22 @@
     "centra - few-shot image classification by mutual centralized learning\n\n" \
     "Usage: centra COMMAND [options] [arguments]\n\n" \
     "Commands:\n" \
-    "  bench     times a head or a network on given shapes\n" \
-    "  classify  tells pictures apart by a few known ones of each class\n" \
-    "  data      checks, packs, splits and makes sets of pictures\n" \
-    "  demo      shows what it is about: trains and compares heads on built-in pictures\n" \
-    "  encode    turns pictures into feature maps with a network\n" \
-    "  eval      measures the accuracy of heads on few-shot episodes\n" \
-    "  explain   shows why pictures get their classes\n" \
-    "  help      says what commands there are and what they take\n" \
-    "  list      lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
-    "  pretrain  trains a network on all classes at once, as a recipe says\n" \
-    "  score     scores given dense features with a head\n" \
-    "  serve     shows a page that classifies your pictures, with reasons\n" \
-    "  train     trains a network with a head on episodes, as a recipe says\n" \
-    "  version   says what was built and what it found on this machine\n" \
-    "  weights   shows what a file of weights holds, or converts it\n\n" \
+    "  bench      times a head or a network on given shapes\n" \
+    "  classify   tells pictures apart by a few known ones of each class\n" \
+    "  data       checks, packs, splits and makes sets of pictures\n" \
+    "  demo       shows what it is about: trains and compares heads on built-in pictures\n" \
+    "  encode     turns pictures into feature maps with a network\n" \
+    "  eval       measures the accuracy of heads on few-shot episodes\n" \
+    "  explain    shows why pictures get their classes\n" \
+    "  help       says what commands there are and what they take\n" \
+    "  list       lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
+    "  pretrain   trains a network on all classes at once, as a recipe says\n" \
+    "  reproduce  makes rows of the paper's tables again, from training to test\n" \
+    "  score      scores given dense features with a head\n" \
+    "  serve      shows a page that classifies your pictures, with reasons\n" \
+    "  train      trains a network with a head on episodes, as a recipe says\n" \
+    "  version    says what was built and what it found on this machine\n" \
+    "  weights    shows what a file of weights holds, or converts it\n\n" \
     "centra help COMMAND says more; centra demo shows what it is about.\n"
 
 TEST(app_without_words_shows_the_overview_as_an_error)
