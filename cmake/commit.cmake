@@ -10,7 +10,8 @@ if(NOT commit AND EXISTS "${SOURCE}/.git")
     if(failed)
         set(commit "")
     else()
-        execute_process(COMMAND git -C ${SOURCE} status --porcelain --untracked-files=no -- . ":!docs"
+        # what the program is made of and trains by; notes and records beside it change nothing
+        execute_process(COMMAND git -C ${SOURCE} status --porcelain -- src include cmake CMakeLists.txt recipes
             OUTPUT_VARIABLE changes ERROR_QUIET)
         if(changes)
             string(APPEND commit "+changes")

@@ -98,8 +98,9 @@ static void add_order(text *to, const struct result *first, size_t rows, arena *
 static void add_block(text *to, const struct result *first, size_t rows, arena *memory)
 {
     const struct block *b = first->at.block;
-    text_addf(to, "\n## %s\n\nThe paper's %s; `centra reproduce --all-of %s`. %zu test episodes.%s%s\n\n", b->title,
-              b->table, b->name, b->episodes, b->note ? " " : "", b->note ? b->note : "");
+    text_addf(to, "\n## %s\n\nThe paper's %s; `centra reproduce --all-of %s`. ", b->title, b->table, b->name);
+    add_whole(to, (double)b->episodes);
+    text_addf(to, " test episodes.%s%s\n\n", b->note ? " " : "", b->note ? b->note : "");
     text_add(to, "| method | paper | reference | ours | to the paper | to the reference |\n");
     text_add(to, "| --- | --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < rows; i++) add_row(to, &first[i]);
