@@ -32,6 +32,13 @@ else()
         else()
             set(cudnn_summary "without cuDNN: no tf32, no bf16")
         endif()
+        find_path(nccl_include nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+        if(nccl_include) # the library itself is opened when several processes want it
+            target_include_directories(centra-cuda SYSTEM PRIVATE ${nccl_include})
+            target_compile_definitions(centra-cuda PRIVATE CENTRA_HAVE_NCCL)
+            target_link_libraries(centra-cuda PRIVATE ${CMAKE_DL_LIBS})
+            string(APPEND cudnn_summary ", with NCCL")
+        endif()
         target_link_options(centra-cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs) # what it needs, it brings
         set_target_properties(centra-cuda PROPERTIES PREFIX "" CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
             CUDA_VISIBILITY_PRESET hidden CUDA_ARCHITECTURES OFF BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")

@@ -13,7 +13,7 @@ endfunction()
 file(GLOB_RECURSE base_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/base/*.c)
 file(GLOB_RECURSE plain_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.c)
 # base is apart because the program has its own copy; the others because they are clients or compiled more than once
-list(FILTER plain_sources EXCLUDE REGEX "/src/(base|app|serve|cuda|cpu/prims|cpu/portable|cpu/simd)/")
+list(FILTER plain_sources EXCLUDE REGEX "/src/(base|app|serve|cuda|mpi|cpu/prims|cpu/portable|cpu/simd)/")
 centra_filter_pictures(plain_sources)
 if(NOT centra_onednn STREQUAL "library")
     list(FILTER plain_sources EXCLUDE REGEX "/src/cpu/onednn\\.c$")

@@ -68,11 +68,17 @@ typedef struct centra_session_options {
     void *parallel_host;              /* first argument of parallel_for */
     const char *maths;                /* of networks in single precision: "f32", "tf32" or "bf16" where the device has
                                          them; NULL: bf16 for training on a GPU, else f32 */
+    int peers;                        /* 1: be one of the processes that mpirun or srun started together, where it did;
+                                         centra_train, centra_eval_run and centra_net_encode then share their work, each process makes the
+                                         same calls, and a failure of one ends all. One such session at a time. */
 } centra_session_options;
 
 /* `options` may be NULL. Close with centra_session_close. */
 CENTRA_API centra_status centra_session_open(const centra_session_options *options, centra_session **out);
 CENTRA_API void centra_session_close(centra_session *session);
+/* Which of how many processes this is, 0 of 1 when alone; rank 0 is the one that writes and tells. */
+CENTRA_API size_t centra_session_rank(const centra_session *session);
+CENTRA_API size_t centra_session_ranks(const centra_session *session);
 /* Threads, instruction set ("avx512"; "gpu" on one) and device ("cpu", "cuda:0") in use. */
 CENTRA_API size_t centra_session_threads(const centra_session *session);
 CENTRA_API const char *centra_session_isa(const centra_session *session);

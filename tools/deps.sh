@@ -18,7 +18,8 @@ case ${1:-build} in
         command -v cc > /dev/null 2>&1 || command -v gcc > /dev/null 2>&1 || missing="$missing gcc libc6-dev"
         need cmake cmake; need make make; need objcopy binutils
         want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev
-        want microhttpd.h libmicrohttpd-dev ;;
+        want microhttpd.h libmicrohttpd-dev
+        command -v mpirun > /dev/null 2>&1 && command -v mpicc > /dev/null 2>&1 || wanted="$wanted libopenmpi-dev openmpi-bin" ;;
     lint)
         need cmake cmake; need clang clang; need g++ g++; need clang-format clang-format; need clang-tidy clang-tidy
         need nm binutils

@@ -1,8 +1,10 @@
 /* eval.c - an evaluation from file names to accuracies: model, data set, features, episodes, heads. */
 #include "api/eval.h"
 #include "base/clock.h"
+#include "base/plain.h"
 #include "data/hash.h"
 #include "heads/mirror.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,10 +87,35 @@ static bool mirrors(const centra_eval_options *o, const centra_eval *e)
     return wanted;
 }
 
+/* All processes must be about to do the same: what they exchange has to fit. */
+static status agree(centra_session *session, const centra_eval *e)
+{
+    char weights[65] = "", set[160];
+    const centra_eval_summary *s = &e->summary;
+    status st = OK;
+    if (session->peers->size == 1) return OK;
+    if (e->lineup.file) TRY(weights_fingerprint(e->lineup.file, weights));
+    plain_snprintf(set, sizeof set, "%zu pictures of %zu classes", s->pictures, s->classes);
+    text asked = {0};
+    text_addf(&asked, "%zu %zu %zu %zu %zu %" PRIu64, s->heads, s->way, s->shot, s->query, s->episodes, s->seed);
+    for (size_t h = 0; h < s->heads; h++) text_addf(&asked, " %s", e->lineup.head[h].head->name);
+    st = text_status(&asked);
+    const struct peers_fact facts[] = {{"version", centra_version(), true},
+                                       {"file of weights", weights, false},
+                                       {"data set, with", set, true},
+                                       {"heads or episodes", text_string(&asked), false},
+                                       {"maths", maths_name(session->dev->maths), true}};
+    if (st == OK) st = peers_agree(session->peers, sizeof facts / sizeof *facts, facts);
+    text_free(&asked);
+done:
+    return st;
+}
+
 static status encode(centra_session *session, const centra_eval_options *o, const struct log_sink *log, centra_eval *e)
 {
     const struct features_options f = {.transform = &e->lineup.card.transform,
                                        .threads = session->threads,
+                                       .peers = session->peers,
                                        .mirror = mirrors(o, e),
                                        .skip_unreadable = !o->strict,
                                        .log = log,
@@ -102,7 +129,7 @@ static status encode(centra_session *session, const centra_eval_options *o, cons
     fingerprint_of(e->set, f.hashes, e->fingerprint);
     e->summary.encode_seconds = (double)(clock_ns() - start) / 1e9;
     e->summary.unreadable = e->features.unreadable;
-    if (e->features.unreadable)
+    if (e->features.unreadable && e->writes)
         log_line(log, LOG_WARN, "%zu of %zu pictures cannot be read and are left out", e->features.unreadable,
                  e->summary.pictures);
 done:
@@ -114,6 +141,7 @@ static status play(centra_session *session, const centra_eval_options *o, const 
 {
     const struct evaluate_options v = {.classes = e->summary.classes,
                                        .threads = session->threads,
+                                       .peers = session->peers,
                                        .shuffle_labels = o->shuffle_labels,
                                        .progress = tell_playing,
                                        .context = (void *)(uintptr_t)o};
@@ -148,6 +176,7 @@ centra_status centra_eval_run(centra_session *session, const centra_eval_options
     centra_eval *e = calloc(1, sizeof *e);
     if (!e) return (centra_status)fail(ST_MEMORY, "no memory for an evaluation");
     e->summary = asked_for(o);
+    e->writes = session->peers->rank == 0;
     TRY(lineup_open(session, o, &log, &e->lineup));
     e->summary.heads = e->lineup.heads;
     e->summary.backbone = e->lineup.model.net->name;
@@ -155,6 +184,7 @@ centra_status centra_eval_run(centra_session *session, const centra_eval_options
     e->summary.weights = e->lineup.path;
     e->summary.data_fingerprint = e->fingerprint;
     TRY(open_data(o, &log, e));
+    TRY(agree(session, e));
     TRY(encode(session, o, &log, e));
     TRY(play(session, o, &log, e));
     TRY(result_options(e));
@@ -162,6 +192,7 @@ centra_status centra_eval_run(centra_session *session, const centra_eval_options
     *out = e;
     e = NULL;
 done:
+    st = session_end(session, st);
     centra_eval_free(e);
     return (centra_status)st;
 }

@@ -13,6 +13,7 @@ struct centra_eval {
     centra_option **options;     /* in the lineup's memory: [heads], each ended by a NULL name */
     centra_eval_summary summary; /* texts in the lineup's memory */
     char fingerprint[65];
+    bool writes; /* of several processes, the one that writes files */
 };
 
 /* Where the episodes come from. */

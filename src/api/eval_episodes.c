@@ -106,7 +106,7 @@ static status draw(centra_eval *e, const struct log_sink *log, struct course *c)
     const status st = sampler_of(e, e->features.first, e->features.size, &c->sampler);
     if (st != OK) return st;
     s->classes_left_out = sampler_left_out(c->sampler);
-    if (s->classes_left_out)
+    if (s->classes_left_out && e->writes)
         log_line(log, LOG_WARN, "%zu of %zu classes have fewer than %zu pictures and are left out", s->classes_left_out,
                  s->classes, s->shot + s->query);
     c->episodes = (struct episodes){.sampler = c->sampler, .count = s->episodes};
@@ -122,7 +122,7 @@ status course_open(const centra_eval_options *o, centra_eval *e, const struct lo
         return fail(ST_VALUE, "%zu pictures cannot be read, so that episodes can be neither saved nor played again",
                     e->features.unreadable);
     TRY(o->episodes_from ? read_list(o->episodes_from, e, c) : draw(e, log, c));
-    if (o->save_episodes) TRY(save(o->save_episodes, e, c));
+    if (o->save_episodes && e->writes) TRY(save(o->save_episodes, e, c));
 done:
     return st;
 }

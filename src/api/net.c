@@ -107,6 +107,45 @@ static status encode_batch(centra_net *n, const char *pictures, size_t count, si
     return tape_status(t);
 }
 
+struct range {                                  /* pictures, or cells of them: ours among all */
+    size_t from, end, most, count, cells, each; /* most: in a batch; each: bytes of one */
+    size_t height, width;
+};
+
+/* Our pictures, in batches; their features go where they belong among those of all. */
+static status encode_range(centra_net *n, const struct range *r, const char *pictures, size_t dim[4])
+{
+    status st = OK;
+    struct device *d = n->session->dev;
+    for (size_t first = r->from; first < r->end; first += r->most) {
+        var *v;
+        const size_t now = size_min(r->most, r->end - first);
+        TRY(encode_batch(n, pictures + first * r->each, now, r->height, r->width, &v));
+        if (first == r->from) TRY(reserve(n, r->count / r->cells, &v->value));
+        const size_t one = tensor_bytes(&v->value) / v->value.dim[0];
+        TRY(d->download(d, n->features + first / r->cells * one, v->value.data, tensor_bytes(&v->value)));
+        memcpy(dim, v->value.dim, 4 * sizeof *dim);
+    }
+done:
+    return st;
+}
+
+/* The features that the other processes have made of theirs. */
+static status encode_join(centra_net *n, const struct range *r, const size_t dim[4])
+{
+    struct peers *p = n->session->peers;
+    const size_t size = (size_t)p->size, pictures = r->count / r->cells;
+    const size_t one = dim[1] * dim[2] * dim[3] * dtype_bytes(n->type);
+    size_t *bytes = calloc(size, sizeof *bytes);
+    if (!bytes) return fail(ST_MEMORY, "no memory for the parts of %zu processes", size);
+    for (size_t k = 0; k < size; k++)
+        bytes[k] = (peers_first(pictures, k + 1, size) - peers_first(pictures, k, size)) * one;
+    const status st = p->gather(p, bytes, n->features + peers_first(pictures, (size_t)p->rank, size) * one,
+                                n->features);
+    free(bytes);
+    return st;
+}
+
 centra_status centra_net_encode(centra_net *n, const void *pictures, size_t count, size_t height, size_t width,
                                 const void **features, size_t dim[4])
 {
@@ -120,18 +159,20 @@ centra_status centra_net_encode(centra_net *n, const void *pictures, size_t coun
     const size_t cells = extractor_cells(&n->extractor);
     if (count % cells)
         return (centra_status)fail(ST_SHAPE, "%zu cells make no whole number of pictures with %zu each", count, cells);
-    struct device *d = n->session->dev;
-    const size_t most = cells * size_max(1, BATCH_PIXELS / pixels / cells); /* whole pictures */
-    for (size_t first = 0; first < count; first += most) {
-        var *v;
-        TRY(encode_batch(n, (const char *)pictures + first * each, size_min(most, count - first), height, width, &v));
-        if (first == 0) TRY(reserve(n, count / cells, &v->value));
-        const size_t one = tensor_bytes(&v->value) / v->value.dim[0];
-        TRY(d->download(d, n->features + first / cells * one, v->value.data, tensor_bytes(&v->value)));
-        memcpy(dim, v->value.dim, 4 * sizeof *dim);
-    }
+    const size_t rank = (size_t)n->session->peers->rank, size = (size_t)n->session->peers->size;
+    struct range r = {.from = cells * peers_first(count / cells, rank, size),
+                      .end = cells * peers_first(count / cells, rank + 1, size),
+                      .most = cells * size_max(1, BATCH_PIXELS / pixels / cells),
+                      .count = count,
+                      .cells = cells,
+                      .each = each,
+                      .height = height,
+                      .width = width};
+    if (r.from == r.end) r.from = 0, r.end = cells; /* to know how many features a picture has */
+    TRY(encode_range(n, &r, pictures, dim));
+    if (size > 1) TRY(encode_join(n, &r, dim));
     dim[0] = count / cells;
     *features = n->features;
 done:
-    return (centra_status)st;
+    return (centra_status)session_end(n->session, st);
 }

@@ -18,8 +18,7 @@
 
 static const char FILE_NAME[] = "centra-cuda.so";
 
-/* The first folder that holds the file; false when none does. */
-static bool find(char out[PATH_MAX])
+bool plugin_file(const char *name, char out[PATH_MAX])
 {
     char library[PATH_MAX], program[PATH_MAX];
     const char *asked = getenv("CENTRA_PLUGINS");
@@ -28,7 +27,7 @@ static bool find(char out[PATH_MAX])
     const char *const folders[] = {asked ? asked : "", library, program, CENTRA_PLUGIN_DIR};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         if (!folders[i][0]) continue;
-        const int n = snprintf(out, PATH_MAX, "%s/%s", folders[i], FILE_NAME);
+        const int n = snprintf(out, PATH_MAX, "%s/%s", folders[i], name);
         if (n > 0 && n < PATH_MAX && access(out, R_OK) == 0) return true;
     }
     return false;
@@ -48,7 +47,7 @@ bool plugin_serves(const char *name) { return !strcmp(name, "cuda") || !strncmp(
 static status load(const char *name, const struct plugin **out)
 {
     char path[PATH_MAX];
-    if (!find(path))
+    if (!plugin_file(FILE_NAME, path))
         return fail(ST_UNSUPPORTED,
                     "device '%s' is not there: this build has no CUDA backend, and no %s was found beside it or in "
                     "CENTRA_PLUGINS; use cpu",

@@ -1,6 +1,8 @@
 /* session.c - opening and closing: threads, processor, device, tape. The only place that opens devices. */
 #include "api/session.h"
+#include "api/peers.h"
 #include "api/plugin.h"
+#include "base/plain.h"
 #include "cpu/cpu.h"
 #include "cpu/onednn.h"
 #include <stdlib.h>
@@ -27,15 +29,24 @@ static status choose_convolutions(struct device *d)
 #endif
 }
 
+/* Processes on one machine take a GPU each, unless a number is given. */
+static status open_gpu(const char *name, centra_session *s)
+{
+    char numbered[32];
+    s->isa = "gpu";
+    if (s->peers->size > 1 && !strcmp(name, "cuda")) {
+        plain_snprintf(numbered, sizeof numbered, "cuda:%d", peers_started().local);
+        name = numbered;
+    }
+    return plugin_open(name, &s->dev);
+}
+
 static status open_device(const centra_session_options *o, centra_session *s)
 {
     status st = OK;
     const struct kernels *k;
     const char *name = o->device ? o->device : "cpu";
-    if (plugin_serves(name)) {
-        s->isa = "gpu";
-        return plugin_open(name, &s->dev);
-    }
+    if (plugin_serves(name)) return open_gpu(name, s);
     if (strcmp(name, "cpu")) return fail(ST_USAGE, "there is no device '%s'; there is cpu", name);
     TRY(kernels_choose(o->isa, &k));
     TRY(cpu_open(s->threads, k, &s->dev));
@@ -53,6 +64,8 @@ centra_status centra_session_open(const centra_session_options *options, centra_
     if (!out) return (centra_status)fail(ST_USAGE, "centra_session_open needs a place for the session");
     centra_session *s = calloc(1, sizeof *s);
     if (!s) return (centra_status)fail(ST_MEMORY, "no memory for a session");
+    s->peers = peers_alone();
+    if (o->peers) TRY(peers_join(&s->peers));
     TRY(open_threads(o, &s->threads));
     TRY(open_device(o, s));
     if (o->maths) TRY(device_set_maths(s->dev, o->maths));
@@ -61,8 +74,15 @@ centra_status centra_session_open(const centra_session_options *options, centra_
     *out = s;
     s = NULL;
 done:
+    if (s) st = session_end(s, st);
     centra_session_close(s);
     return (centra_status)st;
+}
+
+status session_end(centra_session *s, status st)
+{
+    if (st != OK && s->peers->size > 1) s->peers->end(s->peers, error_text());
+    return st;
 }
 
 void centra_session_close(centra_session *s)
@@ -71,6 +91,7 @@ void centra_session_close(centra_session *s)
     tape_free(s->tape);
     if (s->dev) s->dev->close(s->dev);
     pool_free(s->threads);
+    s->peers->close(s->peers);
     free(s);
 }
 
@@ -78,4 +99,6 @@ size_t centra_session_threads(const centra_session *s) { return pool_threads(s->
 const char *centra_session_isa(const centra_session *s) { return s->isa; }
 const char *centra_session_device(const centra_session *s) { return s->dev->name; }
 const char *centra_session_maths(const centra_session *s) { return maths_name(s->dev->maths); }
+size_t centra_session_rank(const centra_session *s) { return (size_t)s->peers->rank; }
+size_t centra_session_ranks(const centra_session *s) { return (size_t)s->peers->size; }
 size_t centra_session_bytes(const centra_session *s) { return tape_bytes_held(s->tape); }

@@ -5,13 +5,15 @@
 #include "centra.h"
 #include "heads/head.h"
 #include "ops/tape.h"
+#include "peers/peers.h"
 
 struct centra_session {
     pool *threads;      /* owned */
     struct device *dev; /* owned */
     tape *tape;         /* owned */
     const char *isa;
-    bool maths_given; /* by whoever opened it; else training may choose */
+    bool maths_given;    /* by whoever opened it; else training may choose */
+    struct peers *peers; /* closed with the session; alone unless the caller wanted to be one of several */
 };
 
 struct centra_head {
@@ -29,6 +31,8 @@ struct centra_head {
     } labels;
 };
 
+/* How a call ended that the other processes take part in: a failure ends them all, since they would wait for us. */
+status session_end(centra_session *s, status st);
 /* Makes and loads the parameters, unless there are some for such features already. */
 status head_ready(centra_head *h, size_t channels, dtype type);
 /* Sorts and indexes the labels of an episode into head->labels. */

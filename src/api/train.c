@@ -97,6 +97,8 @@ static status run(centra_session *session, const centra_train_options *o, const 
     const struct log_sink log = {.line = on_line, .context = options, .most = LOG_WARN};
     const struct run_options how = {.device = session->dev,
                                     .threads = session->threads,
+                                    .peers = session->peers,
+                                    .in_order = o->deterministic != 0,
                                     .settings = s,
                                     .data = o->data,
                                     .images = o->images,
@@ -136,5 +138,5 @@ centra_status centra_train(centra_session *session, const centra_train_options *
     TRY(run(session, options, &s, result));
 done:
     arena_free(memory);
-    return (centra_status)st;
+    return (centra_status)session_end(session, st);
 }

@@ -26,7 +26,7 @@ static status load_pictures(const struct encode *s, struct npy *out)
     return npy_convert(out, npy_type_of(s), s->input);
 }
 
-static status encode_array(const struct encode *s, centra_net *net)
+static status encode_array(const struct encode *s, centra_net *net, bool writes)
 {
     struct npy in = {0};
     const void *features;
@@ -34,7 +34,7 @@ static status encode_array(const struct encode *s, centra_net *net)
     status st = OK;
     TRY(load_pictures(s, &in));
     TRY(library(centra_net_encode(net, in.data, in.dim[0], in.dim[2], in.dim[3], &features, dim)));
-    TRY(npy_write(s->out, npy_type_of(s), 4, dim, features));
+    if (writes) TRY(npy_write(s->out, npy_type_of(s), 4, dim, features));
 done:
     npy_free(&in);
     return st;
@@ -83,7 +83,7 @@ static status load_files(const struct call *c, size_t first, size_t count, size_
     return OK;
 }
 
-static status encode_files(const struct call *c, centra_net *net)
+static status encode_files(const struct call *c, centra_net *net, bool writes)
 {
     const struct encode *s = c->settings;
     const size_t side = (size_t)s->side, number = precision_bytes((centra_precision)s->precision);
@@ -103,7 +103,7 @@ static status encode_files(const struct call *c, centra_net *net)
         TRY(collect(&all, features, dim, number, c->argument_count));
     }
     all.dim[0] = all.count;
-    TRY(npy_write(s->out, npy_type_of(s), 4, all.dim, all.data));
+    if (writes) TRY(npy_write(s->out, npy_type_of(s), 4, all.dim, all.data));
 done:
     free(in);
     free(all.data);
@@ -119,14 +119,15 @@ static status encode_run(const struct call *c)
     if (!s->input == !c->argument_count)
         return fail(ST_USAGE, s->input ? "either --input or pictures, not both"
                                        : "nothing to encode: name pictures, or give --input");
-    TRY(session_open(c, &session));
+    TRY(session_join(c, &session));
     TRY(library(centra_net_new(session, s->backbone, c->net_options, c->net_option_count,
                                (centra_precision)s->precision, (uint64_t)c->common.seed, &net)));
     TRY(library(centra_net_extractor(net, s->extractor)));
     TRY(library(centra_net_load(net, s->weights)));
     const uint64_t start = clock_ns();
-    TRY(s->input ? encode_array(s, net) : encode_files(c, net));
-    detail(c, "written to %s after %.1f ms", s->out, (double)(clock_ns() - start) / 1e6);
+    const bool writes = centra_session_rank(session) == 0;
+    TRY(s->input ? encode_array(s, net, writes) : encode_files(c, net, writes));
+    if (writes) detail(c, "written to %s after %.1f ms", s->out, (double)(clock_ns() - start) / 1e6);
 done:
     centra_net_free(net);
     centra_session_close(session);
@@ -154,7 +155,7 @@ static const char *const encode_details[] = {
     "Parameters are found by our names or by those of the released code; "
     "missing and extra ones are listed and nothing is "
     "loaded in part. Options of a network are written --net.KEY VALUE.",
-    NULL};
+    "Started by mpirun -n 4 or srun, the processes share the network's work, and the first writes the file.", NULL};
 
 const struct command encode_command = {
     .name = "encode",

@@ -37,9 +37,11 @@ static status eval_run(const struct call *c)
                                    .warn = progress_warning,
                                    .progress = progress_of_evaluation,
                                    .context = &progress};
-    TRY(session_open(c, &session));
+    TRY(session_join(c, &session));
+    progress.follows = centra_session_rank(session) > 0;
     st = library(centra_eval_run(session, &o, &e));
     progress_wipe(&progress);
+    if (st != OK || progress.follows) goto done;
     if (st == OK && s->report) st = eval_page(e, s->report);
     if (st == OK) st = c->common.json ? eval_json(c, session, e) : eval_table(c, e);
 done:
@@ -90,6 +92,7 @@ static const char *const eval_details[] = {
     "Classes with fewer than shot + query pictures are left out with a warning. With --json the result is an array "
     "with "
     "one object a head.",
+    "Started by mpirun -n 4 or srun, the processes share pictures and episodes; the results are the same, bit for bit.",
     NULL};
 
 const struct command eval_command = {

@@ -20,14 +20,18 @@ status library(centra_status st)
     return error_put(&e);
 }
 
-status session_open(const struct call *c, centra_session **out)
+static status open_with(const struct call *c, int peers, centra_session **out)
 {
     centra_session_options o = {.threads = (size_t)c->common.threads,
                                 .isa = c->common.isa,
                                 .device = c->common.device,
-                                .maths = c->common.maths};
+                                .maths = c->common.maths,
+                                .peers = peers};
     return library(centra_session_open(&o, out));
 }
+
+status session_open(const struct call *c, centra_session **out) { return open_with(c, 0, out); }
+status session_join(const struct call *c, centra_session **out) { return open_with(c, 1, out); }
 
 status head_open(const struct call *c, centra_session *session, const char *name, centra_head **out)
 {

@@ -7,6 +7,8 @@
 status library(centra_status st);
 /* A session as --threads, --isa and --device ask. Close with centra_session_close. */
 status session_open(const struct call *c, centra_session **out);
+/* The same as one of several processes, where mpirun or srun started them. */
+status session_join(const struct call *c, centra_session **out);
 /* A head by name with the call's --head.KEY options. Free with centra_head_free. */
 status head_open(const struct call *c, centra_session *session, const char *name, centra_head **out);
 /* What the library says about the head of that name; false when it has none. */

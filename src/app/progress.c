@@ -17,7 +17,7 @@ bool progress_due(struct progress *p)
 {
     enum { BETWEEN_NS = 100000000 };
     const uint64_t now = clock_ns();
-    if (p->quiet || !p->terminal || (p->last && now - p->last < BETWEEN_NS)) return false;
+    if (p->quiet || p->follows || !p->terminal || (p->last && now - p->last < BETWEEN_NS)) return false;
     p->last = now;
     return true;
 }
@@ -40,7 +40,7 @@ void progress_show(struct progress *p, text *line)
 void progress_say(struct progress *p, const char *format, ...)
 {
     va_list args;
-    if (p->quiet) return;
+    if (p->quiet || p->follows) return;
     progress_wipe(p);
     va_start(args, format);
     vfprintf(stderr, format, args);

@@ -6,6 +6,7 @@
 struct progress {
     const char *command; /* stands before lines that stay */
     bool quiet, terminal;
+    bool follows;      /* one of several processes, and not the first: it only warns */
     size_t shown;      /* columns of the changing line */
     uint64_t last;     /* when it was written */
     uint64_t start;    /* of what is counted */

@@ -9,7 +9,7 @@
 
 struct train {
     const char *data, *images, *out, *set;
-    bool resume, force, tensorboard, strict, deterministic;
+    bool resume, force, tensorboard, strict, deterministic, sync_bn;
 };
 
 static status show_result(const struct call *c, const centra_train_result *r)
@@ -61,8 +61,9 @@ static status add_override(struct overrides *o, const char *section, const char 
 static status collect(const struct call *c, struct overrides *o)
 {
     status st = OK;
+    const struct train *s = c->settings;
     char seed[32];
-    o->item = calloc(c->text_count + c->net_option_count + c->head_option_count + 1, sizeof *o->item);
+    o->item = calloc(c->text_count + c->net_option_count + c->head_option_count + 2, sizeof *o->item);
     if (!o->item) return fail(ST_MEMORY, "no memory for the settings");
     for (size_t i = 0; i < c->text_count; i++) TRY(add_override(o, "", c->texts[i], ""));
     for (size_t i = 0; i < c->net_option_count; i++)
@@ -70,6 +71,7 @@ static status collect(const struct call *c, struct overrides *o)
     for (size_t i = 0; i < c->head_option_count; i++)
         TRY(add_override(o, "head.", c->head_options[i].name, c->head_options[i].value));
     snprintf(seed, sizeof seed, "%jd", (intmax_t)c->common.seed);
+    if (s->sync_bn) TRY(add_override(o, "net.", "sync-bn", "yes"));
     if (c->seed_given) TRY(add_override(o, "train.", "seed", seed));
 done:
     return st;
@@ -95,7 +97,8 @@ static status run(const struct call *c, const char *stage)
                     c->command->name);
     if (c->argument_count) TRY(recipe_path(c->arguments[0], &recipe));
     TRY(collect(c, &overrides));
-    TRY(session_open(c, &session));
+    TRY(session_join(c, &session));
+    progress.follows = centra_session_rank(session) > 0;
     const centra_train_options o = {.recipe = c->argument_count ? text_string(&recipe) : NULL,
                                     .stage = stage,
                                     .overrides = (const char *const *)overrides.item,
@@ -114,7 +117,7 @@ static status run(const struct call *c, const char *stage)
     st = library(centra_train(session, &o, &result));
     progress_wipe(&progress);
     if (st != OK) goto done;
-    if (!result.stopped) st = show_result(c, &result);
+    if (!result.stopped) st = progress.follows ? OK : show_result(c, &result);
     else
         progress_say(&progress, "stopped in epoch %ju and saved; centra %s --resume --out %s goes on",
                      (uintmax_t)result.epochs + 1, c->command->name, s->out);
@@ -139,8 +142,10 @@ static const struct option train_options[] = {
     OPT_FLAG(struct train, force, "force", "replace the run in the folder"),
     OPT_FLAG(struct train, tensorboard, "tensorboard", "write an event file for TensorBoard as well"),
     OPT_FLAG(struct train, strict, "strict", "stop at a picture that cannot be read"),
+    OPT_FLAG(struct train, sync_bn, "sync-bn",
+             "normalise by the statistics of a whole step, also where processes share it (net.sync-bn)"),
     OPT_FLAG(struct train, deterministic, "deterministic",
-             "the same bits from run to run on a GPU too, even where that is slower; a CPU gives them always"),
+             "the same bits from run to run on a GPU and among processes too, even where that is slower"),
     OPT_END};
 
 static const char *const train_details[] = {
@@ -150,6 +155,9 @@ static const char *const train_details[] = {
     "Ctrl-C and SIGTERM save and end with 130. A run that was stopped or killed goes on with --resume and ends with "
     "the same "
     "weights, bit for bit.",
+    "Started by mpirun -n 4 or srun, the processes share every step: each computes a part of its episodes or pictures, "
+    "and "
+    "the first writes the folder of the run. train.batch counts them all.",
     NULL};
 
 const struct command train_command = {

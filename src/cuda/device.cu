@@ -140,6 +140,7 @@ static void gpu_close(struct device *d)
 {
     struct gpu *g = gpu_enter(d);
     if (g->stream) (void)cudaStreamSynchronize(g->stream);
+    gpu_collective_close(g);
     gpu_together_close(g);
     gpu_beside_close(g);
     dnn_close(g->dnn);
@@ -239,6 +240,7 @@ static status gpu_open(plugin_fail fail, int number, struct device **out)
     d->close = gpu_close;
     d->state = g;
     fill_tables(d);
+    gpu_collective_offer(d);
     const status st = prepare(g);
     if (st != OK) gpu_close(d);
     else *out = d;

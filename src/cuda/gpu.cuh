@@ -20,6 +20,7 @@ enum { NOTES = 256, NOTE_BYTES = 64 << 10 };
 
 struct dnn;
 struct together;
+struct collective;
 
 struct gpu {
     plugin_fail fail;
@@ -31,6 +32,7 @@ struct gpu {
     cudaEvent_t forked, joined;
     bool beside_busy;
     struct together *together; /* owned: steps as graphs; NULL until one is wanted (together.cu) */
+    struct collective *collective; /* owned: sums over processes; NULL until they are wanted (collective.cu) */
     cudaStream_t stream;
     cublasHandle_t blas;
     void *blas_memory; /* its workspace: a fixed one keeps the results the same from run to run */
@@ -67,6 +69,10 @@ status gpu_disturb(struct gpu *g);
  * disturbs. */
 status gpu_together_upload(struct gpu *g, void *to, const void *from_host, size_t bytes, bool *done);
 void gpu_together_close(struct gpu *g);
+
+/* Offers sums over processes, where the build has NCCL. */
+void gpu_collective_offer(struct device *d);
+void gpu_collective_close(struct gpu *g);
 
 /* A sentence for an error of the runtime or of cuBLAS. */
 status gpu_failed(struct gpu *g, cudaError_t e, const char *what);

@@ -34,6 +34,7 @@ struct match {
     double *losses;           /* owned, [heads, episodes] */
     struct desk *desks;       /* owned, one a worker */
     size_t desk_count, first; /* first: of the round */
+    size_t from, end;         /* the episodes that are ours */
     char *aside;    /* owned, device memory, [MOST_ASIDE, each]: an episode's scores, then its loss; or NULL */
     float *fetched; /* owned: the same on the host */
     size_t each;    /* numbers */
@@ -261,17 +262,18 @@ static status run_all(struct match *m, double *seconds)
     const size_t most = m->aside ? MOST_ASIDE : MOST_ROUND;
     size_t round = FIRST_ROUND;
     uint64_t total = 0;
-    for (size_t count; m->first < m->e->count; m->first += count) {
-        if (m->o->progress && !m->o->progress(m->o->context, m->first, m->e->count))
-            TRY(fail(ST_USAGE, "stopped after %zu of %zu episodes", m->first, m->e->count));
-        count = size_min(round, m->e->count - m->first);
+    size_t count;
+    for (m->first = m->from; m->first < m->end; m->first += count) {
+        if (m->o->progress && !m->o->progress(m->o->context, m->first - m->from, m->end - m->from))
+            TRY(fail(ST_USAGE, "stopped after %zu of %zu episodes", m->first - m->from, m->end - m->from));
+        count = size_min(round, m->end - m->first);
         const uint64_t start = clock_ns();
         TRY(run_round(m, count));
         const uint64_t took = clock_ns() - start;
         if (took < ROUND_NS && round < most) round *= 2;
         total += took;
     }
-    if (m->o->progress) (void)m->o->progress(m->o->context, m->e->count, m->e->count);
+    if (m->o->progress) (void)m->o->progress(m->o->context, m->end - m->from, m->end - m->from);
     *seconds = (double)total / 1e9;
 done:
     return st;
@@ -340,18 +342,67 @@ static void conclude(struct match *m, double seconds)
     }
 }
 
+/* What each process has found out, episode by episode: the same numbers in the same places as if one had played all. */
+static status join(struct match *m)
+{
+    status st = OK;
+    struct peers *p = m->o->peers;
+    const size_t size = (size_t)p->size, count = m->e->count;
+    size_t *bytes = calloc(size, sizeof *bytes);
+    if (!bytes) return fail(ST_MEMORY, "no memory for the parts of %zu processes", size);
+    for (size_t r = 0; r < size; r++)
+        bytes[r] = (peers_first(count, r + 1, size) - peers_first(count, r, size)) * sizeof(double);
+    for (size_t h = 0; h < m->heads; h++) {
+        double *accuracy = m->out[h].accuracy, *losses = m->losses + h * count;
+        TRY(p->gather(p, bytes, accuracy + m->from, accuracy));
+        TRY(p->gather(p, bytes, losses + m->from, losses));
+    }
+done:
+    free(bytes);
+    return st;
+}
+
+/* Queries of each class, over all processes. */
+static status join_counts(struct match *m)
+{
+    status st = OK;
+    const size_t classes = m->o->classes;
+    double *n = calloc(2 * classes + 1, sizeof *n);
+    if (!n) return fail(ST_MEMORY, "no memory for %zu classes", classes);
+    for (size_t h = 0; h < m->heads && st == OK; h++) {
+        for (size_t c = 0; c < classes; c++) {
+            n[c] = (double)m->out[h].right[c];
+            n[classes + c] = (double)m->out[h].asked[c];
+        }
+        st = peers_total(m->o->peers, 2 * classes, n);
+        for (size_t c = 0; c < classes; c++) {
+            m->out[h].right[c] = (size_t)n[c];
+            m->out[h].asked[c] = (size_t)n[classes + c];
+        }
+    }
+    free(n);
+    return st;
+}
+
 status evaluate(const struct features *f, const struct contender *head, size_t heads, const struct episodes *e,
                 const struct evaluate_options *o, struct outcome *out)
 {
     status st = OK;
-    struct match m = {.f = f, .head = head, .heads = heads, .e = e, .o = o, .out = out};
+    const bool shared = o->peers && o->peers->size > 1;
+    struct match m = {.f = f, .head = head, .heads = heads, .e = e, .o = o, .out = out, .end = e->count};
     double seconds = 0;
     for (size_t h = 0; h < heads; h++) out[h] = (struct outcome){0};
     if (!heads || !e->count)
         return fail(ST_USAGE, "there is nothing to evaluate: %zu heads, %zu episodes", heads, e->count);
     TRY(reserve(&m));
+    if (shared) {
+        m.from = peers_first(e->count, (size_t)o->peers->rank, (size_t)o->peers->size);
+        m.end = peers_first(e->count, (size_t)o->peers->rank + 1, (size_t)o->peers->size);
+    }
     TRY(run_all(&m, &seconds));
+    if (shared) TRY(join(&m));
     conclude(&m, seconds);
+    if (shared) TRY(join_counts(&m));
 done:
     for (size_t i = 0; m.desks && i < m.desk_count; i++) desk_free(&m.desks[i]);
     for (size_t h = 0; st != OK && h < heads; h++) outcome_free(&out[h]);

@@ -8,6 +8,7 @@
 #include "data/sampler.h"
 #include "eval/features.h"
 #include "eval/interval.h"
+#include "peers/peers.h"
 
 /* Where episodes come from: drawn by the ordinary sampler, or a list. */
 struct episodes {
@@ -35,6 +36,7 @@ struct outcome {            /* of one head */
 struct evaluate_options {
     size_t classes;      /* of the set, for right and asked */
     pool *threads;       /* the device's own: episodes run side by side when it is on the host; NULL: one by one */
+    struct peers *peers; /* who play a part of the episodes each; NULL: nobody */
     bool shuffle_labels; /* a check: query labels drawn anew, so that accuracy must be 1 / way */
     bool (*progress)(void *context, size_t done, size_t of); /* false: stop. May be NULL. */
     void *context;

@@ -19,6 +19,7 @@ struct batch {
     const struct dataset *set;
     const struct features_options *o;
     const struct extractor *extractor;
+    size_t from, end;           /* the pictures that are ours */
     size_t first, most, each;   /* its first picture; room for pictures; numbers of one */
     float *pixels;              /* owned, [most, cells, 3, side, side] */
     struct error *errors;       /* owned, [most]; st OK: was read */
@@ -181,21 +182,32 @@ static status batch_open(struct batch *b)
     return OK;
 }
 
-static status encode_all(const struct model *m, tape *t, struct batch *b, struct features *f)
+/* *row: how many rows our pictures have. */
+static status encode_own(const struct model *m, tape *t, struct batch *b, struct features *f, size_t *row)
 {
     status st = OK;
     const struct features_options *o = b->o;
-    const size_t count = dataset_count(b->set);
-    size_t rows, row = 0;
-    for (; b->first < count; b->first += b->most) {
-        if (o->progress && !o->progress(o->context, b->first, count))
-            TRY(fail(ST_USAGE, "stopped after %zu of %zu pictures", b->first, count));
-        TRY((o->stock ? plan_batch : load_batch)(b, size_min(b->most, count - b->first), f, &rows));
-        if (rows) TRY(encode(m, t, b, rows, row, f));
-        row += rows;
+    const size_t count = b->end - b->from;
+    size_t rows;
+    for (b->first = b->from; b->first < b->end; b->first += b->most) {
+        if (o->progress && !o->progress(o->context, b->first - b->from, count))
+            TRY(fail(ST_USAGE, "stopped after %zu of %zu pictures", b->first - b->from, count));
+        TRY((o->stock ? plan_batch : load_batch)(b, size_min(b->most, b->end - b->first), f, &rows));
+        if (rows) TRY(encode(m, t, b, rows, *row, f));
+        *row += rows;
     }
     if (o->progress) (void)o->progress(o->context, count, count);
-    if (!row) TRY(fail(ST_FORMAT, "none of the %zu pictures can be read", count));
+done:
+    return st;
+}
+
+static status encode_all(const struct model *m, tape *t, struct batch *b, struct features *f)
+{
+    status st = OK;
+    size_t row = 0;
+    TRY(encode_own(m, t, b, f, &row));
+    if (b->o->peers && b->o->peers->size > 1) TRY(features_join(f, b->o, dataset_count(b->set), &row));
+    if (!row) TRY(fail(ST_FORMAT, "none of the %zu pictures can be read", dataset_count(b->set)));
     f->data.dim[0] = f->mirrored.dim[0] = row;
     for (size_t c = 1; c < f->classes; c++) f->first[c] = f->first[c - 1] + f->size[c - 1];
 done:
@@ -207,7 +219,12 @@ status features_encode(const struct model *m, const struct dataset *d, const str
 {
     status st = OK;
     struct features f = {.device = params_device(m->params), .classes = dataset_class_count(d)};
-    struct batch b = {.set = d, .o = o, .extractor = &m->extractor};
+    const size_t rank = o->peers ? (size_t)o->peers->rank : 0, size = o->peers ? (size_t)o->peers->size : 1;
+    struct batch b = {.set = d,
+                      .o = o,
+                      .extractor = &m->extractor,
+                      .from = peers_first(dataset_count(d), rank, size),
+                      .end = peers_first(dataset_count(d), rank + 1, size)};
     tape *t = NULL;
     assert(!o->stock || (stock_data(o->stock) == d && !o->hashes && extractor_cells(&m->extractor) == 1));
     f.first = calloc(f.classes, sizeof *f.first);
@@ -215,7 +232,7 @@ status features_encode(const struct model *m, const struct dataset *d, const str
     if (!f.first || !f.size) TRY(fail(ST_MEMORY, "no memory for %zu classes", f.classes));
     TRY(tape_new(f.device, TAPE_INFERENCE, &t));
     TRY(batch_open(&b));
-    if (dataset_count(d) / b.most > PARAMS_FREEZE_PAYS) params_freeze(m->params);
+    if ((b.end - b.from) / b.most > PARAMS_FREEZE_PAYS) params_freeze(m->params);
     TRY(encode_all(m, t, &b, &f));
     *out = f;
     f = (struct features){0};

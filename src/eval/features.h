@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "eval/model.h"
+#include "peers/peers.h"
 
 struct dataset;
 struct stock;
@@ -27,6 +28,7 @@ struct features_options {
     size_t batch;                      /* pictures a pass; 0: chosen */
     const struct stock *stock;   /* the set on the model's device, in its deterministic form; NULL: it is decoded */
     pool *threads;               /* that decode; NULL: one picture after another */
+    struct peers *peers;         /* who encode a part of the set each, and all get all; NULL: nobody */
     bool mirror;                 /* encode mirror images as well */
     bool skip_unreadable;        /* a picture that cannot be read is left out with a warning, else a failure */
     const struct log_sink *log;  /* warnings; NULL: nobody */
@@ -38,4 +40,6 @@ struct features_options {
 status features_encode(const struct model *m, const struct dataset *d, const struct features_options *o,
                        struct features *out);
 void features_free(struct features *f);
+/* eval/join.c: makes one whole of what each process has encoded of a set of `pictures`. *rows: of ours, then of all. */
+status features_join(struct features *f, const struct features_options *o, size_t pictures, size_t *rows);
 #endif

@@ -16,8 +16,9 @@ static status keep_running(struct node *n, const struct norm_running *a, tensor 
 status norm_statistics(struct node *n, const tensor *x, struct norm_running *a, tensor *mean, tensor *variance)
 {
     if (!a->batch) return keep_running(n, a, mean, variance);
-    const double m = (double)tensor_span(x, 0, x->rank - 1);
-    const status st = N_PRIM(n, batch_stats, x, mean, variance);
+    double m = (double)tensor_span(x, 0, x->rank - 1);
+    status st = N_PRIM(n, batch_stats, x, mean, variance);
+    if (st == OK && norm_shared(n)) st = norm_sync_statistics(n, x, mean, variance, &m);
     if (st != OK) return st;
     return N_PRIM(n, batch_running, mean, variance, a->momentum, m / (m - 1), &a->mean, &a->variance);
 }

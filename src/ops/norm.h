@@ -13,4 +13,13 @@ struct norm_running {
 status norm_statistics(struct node *n, const tensor *x, struct norm_running *a, tensor *mean, tensor *variance);
 /* Input `first` of n has channels; the next two, gain and bias, and the statistics have one number for each of them. */
 bool norm_fits(struct node *n, int first, const struct norm_running *a);
+
+/* ops/norm_sync.c: whether the batch of this tape lies on several processes. */
+static inline bool norm_shared(const struct node *n) { return tape_peers(n->tape) != NULL; }
+/* Our statistics become those of all processes; *total: numbers of a channel in the whole batch. */
+status norm_sync_statistics(struct node *n, const tensor *x, tensor *mean, tensor *variance, double *total);
+/* Adds to dx, which may be NULL, what is missing there when the statistics were taken for constants. dgain and dbias are
+ * our sums. */
+status norm_sync_gradient(struct node *n, const struct norm_input *in, const tensor *dgain, const tensor *dbias,
+                          tensor *dx);
 #endif

@@ -38,6 +38,30 @@ static status norm_act_pool_forward(struct node *n)
     return N_PRIM(n, norm_act_pool, &args, &n->out[0]->value);
 }
 
+/* The batch lies on several processes: the device takes the statistics for constants, and the rest comes after it. */
+static status shared_backward(struct node *n, const struct norm_act_args *args, const struct norm_act_grads *to)
+{
+    struct norm_act_grads own = *to;
+    tensor sums[4];
+    status st = OK;
+    const int norms = has_residual(n) ? 2 : 1;
+    if (n->maps != n->type)
+        return fail(ST_UNSUPPORTED, "batch norms over processes are not there for bf16; use --maths f32 or tf32");
+    for (int i = 0; i < 2 * norms; i++) {
+        TRY(tape_tensor(n->tape, n->type, 1, args->of[i / 2].gain->dim, &sums[i]));
+        TRY(n->dev->zero(n->dev, sums[i].data, tensor_bytes(&sums[i])));
+        *(i % 2 ? &own.of[i / 2].bias : &own.of[i / 2].gain) = &sums[i];
+    }
+    TRY(N_PRIM(n, norm_act_pool_grad, args, false, &n->out[0]->grad, &own));
+    for (int i = 0; i < norms; i++) {
+        TRY(norm_sync_gradient(n, &args->of[i], &sums[2 * i], &sums[2 * i + 1], to->of[i].x));
+        if (to->of[i].gain) TRY(N_PRIM(n, axpy, 1, &sums[2 * i], to->of[i].gain));
+        if (to->of[i].bias) TRY(N_PRIM(n, axpy, 1, &sums[2 * i + 1], to->of[i].bias));
+    }
+done:
+    return st;
+}
+
 static status norm_act_pool_backward(struct node *n)
 {
     const struct attr *a = n->attr;
@@ -52,6 +76,7 @@ static status norm_act_pool_backward(struct node *n)
     }
     const status st = tape_status(n->tape);
     if (st != OK) return st;
+    if (a->of[0].batch && norm_shared(n)) return shared_backward(n, &args, &to);
     return N_PRIM(n, norm_act_pool_grad, &args, a->of[0].batch, &n->out[0]->grad, &to);
 }
 

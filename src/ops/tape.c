@@ -16,12 +16,15 @@ struct leaf {
 
 struct tape {
     struct device *dev;
+    struct peers *peers; /* borrowed; NULL: a batch is all here */
     enum tape_mode mode;
     arena *host, *values;   /* owned */
     struct node *last;      /* the newest record; they are linked backwards */
     struct leaf *overwrite; /* leaves with GRAD_OVERWRITES, the newest first */
     bool went_back;
-    struct error error; /* the first failure; st OK: none */
+    void (*final)(void *context, struct param *p); /* NULL: nobody watches */
+    void *context;                                 /* for it */
+    struct error error;                            /* the first failure; st OK: none */
 };
 
 status tape_new(struct device *d, enum tape_mode mode, tape **out)
@@ -62,6 +65,8 @@ void tape_reset(tape *t, enum tape_mode mode)
 
 struct device *tape_device(const tape *t) { return t->dev; }
 enum tape_mode tape_get_mode(const tape *t) { return t->mode; }
+void tape_share(tape *t, struct peers *peers) { t->peers = peers && peers->size > 1 ? peers : NULL; }
+struct peers *tape_peers(const tape *t) { return t->peers; }
 size_t tape_bytes_used(const tape *t) { return arena_used(t->values); }
 size_t tape_bytes_held(const tape *t) { return arena_held(t->values); }
 
@@ -137,6 +142,7 @@ var *tape_param(tape *t, struct param *p)
     if (tape_status(t) != OK) return NULL;
     if (!p) return tape_fail(t, fail(ST_USAGE, "a parameter that the network needs was never added"));
     var *v = p->trained ? tape_leaf(t, &p->value, &p->grad, GRAD_ADDS) : tape_constant(t, &p->value);
+    if (v && v->needs_grad) v->param = p;
     if (v && p->frozen && t->mode == TAPE_INFERENCE) v->ready = &p->ready;
     return v;
 }
@@ -152,8 +158,16 @@ var *tape_upload(tape *t, dtype type, int rank, const size_t *dim, const void *h
 
 /* gradients */
 
+void tape_watch(tape *t, void (*final)(void *context, struct param *p), void *context)
+{
+    t->final = final;
+    t->context = context;
+}
+
 void tape_record(struct node *n)
 {
+    for (int i = 0; n->tape->final && i < n->n_in; i++)
+        if (n->in[i]->param) n->in[i]->param->pending++;
     n->previous = n->tape->last;
     n->tape->last = n;
 }
@@ -203,14 +217,25 @@ static bool reached(const struct node *n)
     return false;
 }
 
+/* The record has added what it had to the gradients of its parameters. */
+static void tell_final(tape *t, const struct node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        struct param *p = n->in[i]->param;
+        if (p && --p->pending == 0) t->final(t->context, p);
+    }
+}
+
 static status run_back(tape *t)
 {
     status st = OK;
     for (struct node *n = t->last; n && st == OK; n = n->previous) {
-        if (!reached(n)) continue;
-        st = n->op->backward(n);
-        if (st != OK) node_fail_in(n, "backward", st);
-        st = tape_status(t);
+        if (reached(n)) {
+            st = n->op->backward(n);
+            if (st != OK) node_fail_in(n, "backward", st);
+            st = tape_status(t);
+        }
+        if (t->final && st == OK) tell_final(t, n);
     }
     for (struct leaf *l = t->overwrite; l && st == OK; l = l->previous) {
         var_grad(&l->v);

@@ -7,6 +7,7 @@
  * for what ops there are. */
 #ifndef OPS_TAPE_H
 #define OPS_TAPE_H
+#include "peers/peers.h"
 #include "tensor/device.h"
 #include "tensor/params.h"
 
@@ -19,6 +20,7 @@ struct var {
     bool needs_grad;
     bool grad_is_written;     /* false: `grad` holds nothing yet */
     tensor grad;              /* data NULL until first asked for; use var_grad */
+    struct param *param;      /* the trained parameter that it stands for; else NULL */
     struct conv_ready *ready; /* of a frozen parameter, on an inference tape; else NULL */
     const struct node *early; /* the record that put its gradient into `grad` ahead of backward (ops/walk_nll.c) */
     tape *tape;
@@ -45,6 +47,15 @@ var *tape_constant(tape *t, const tensor *value);
 var *tape_param(tape *t, struct param *p); /* its gradient adds to the parameter's own; a buffer is a constant */
 /* A constant uploaded from host memory. */
 var *tape_upload(tape *t, dtype type, int rank, const size_t *dim, const void *host);
+
+/* From now on a batch of this tape lies on several processes, which all record the same: batch norms take its statistics
+ * over all of them. NULL: it is all here. */
+void tape_share(tape *t, struct peers *peers);
+struct peers *tape_peers(const tape *t); /* NULL: it is all here */
+
+/* During each backward pass `final` is told of every parameter to whose gradient nothing will be added any more; NULL:
+ * nobody is. To be said before the recording begins, with every `pending` 0. */
+void tape_watch(tape *t, void (*final)(void *context, struct param *p), void *context);
 
 /* From a scalar var, fills the gradients of all leaves below it. OPs' backward functions run in reverse order. A leaf
  * with GRAD_OVERWRITES that nothing reached becomes zero. Once per recording. */

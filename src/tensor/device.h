@@ -11,7 +11,9 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 12 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 13 }; /* raise when this file, prims.def or prims.h changes */
+
+enum { DEVICE_PEERS_ID_BYTES = 128 };
 
 /* How a network in single precision is computed. Statistics, parameters, heads and losses are f32 in all of them. */
 enum maths {
@@ -40,6 +42,13 @@ struct device {
      * alike. To be used through device_together_begin and _end, which do nothing where there is neither. */
     status (*together_begin)(struct device *d);
     status (*together_end)(struct device *d);
+    /* All or none: sums over the devices of several processes, which all make the same calls in the same order. One of them
+     * makes an identity for all to join by. A sum begins when what was called before is done, in place; after
+     * `peers_wait`, calls come after the sums. Nothing but the joining waits. */
+    status (*peers_id)(struct device *d, void *id); /* DEVICE_PEERS_ID_BYTES */
+    status (*peers_join)(struct device *d, const void *id, int rank, int size);
+    status (*peers_sum)(struct device *d, dtype type, size_t count, void *memory);
+    status (*peers_wait)(struct device *d);
     void (*close)(struct device *d);
     struct prims prim[DT_REALS];
     void *state; /* owned by the device */

@@ -164,6 +164,16 @@ status params_zero_grad(struct params *p)
     return st;
 }
 
+bool params_grad_block(const struct params *p, size_t i, void **memory, size_t *bytes)
+{
+    const struct grad_block *b = p->grads;
+    while (b && i--) b = b->previous;
+    if (!b) return false;
+    *memory = b->memory;
+    *bytes = b->used;
+    return true;
+}
+
 void params_freeze(struct params *p)
 {
     for (size_t i = 0; i < p->count; i++) p->item[i]->frozen = true;

@@ -177,6 +177,8 @@ status course_next(struct course *c, struct lesson *out)
     *out = (struct lesson){.epoch = c->epoch, .index = c->index, .picture = c->picture, .labels = c->labels};
     if (c->sampler) st = next_episodes(c, out);
     else next_pictures(c, out);
+    out->first_query = out->support;
+    out->weight = 1;
     c->index++;
     return st;
 }

@@ -15,6 +15,10 @@ struct lesson {
     size_t support, queries; /* pictures, all episodes together; in pre-training all are queries */
     const uint32_t *picture; /* [support + queries] */
     const int32_t *labels;   /* [queries]: in its episode, or the class */
+    /* Of a part of a step (train/parts.h); of a whole one 0, 0, `support` and 1. */
+    unsigned part;
+    size_t first_support, first_query; /* places of its first pictures in the step */
+    double weight;                     /* its share of the step's loss */
 };
 
 struct course;

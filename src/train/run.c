@@ -7,10 +7,12 @@
 #include "base/file.h"
 #include "base/plain.h"
 #include "base/size.h"
-#include "data/loader.h"
 #include "train/checkpoint.h"
+#include "train/exchange.h"
+#include "train/feed.h"
 #include "train/folder.h"
 #include "train/keep.h"
+#include "train/parts.h"
 #include "train/record.h"
 #include "train/validate.h"
 #include <inttypes.h>
@@ -25,14 +27,14 @@ static const double EPOCH_SECONDS = 1, EPOCH_SAVES = 20;
 static const double LOOK_SECONDS = 0.2; /* between looks at what a device has added up */
 enum { BATCHES_AHEAD = 3 };
 
-struct feed { /* the loader's own way through the course */
-    struct course *course;
-    const struct run_settings *settings;
-    uint64_t epoch, index;
-};
+/* What the processes tell each other with every step. */
+enum vote { VOTE_LOSS, VOTE_RIGHT, VOTE_ASKED, VOTE_STOP, VOTE_LOOK, VOTES };
 
 struct run {
     const struct run_options *o;
+    struct peers *peers;
+    struct share share;
+    uint32_t *picture; /* owned: of a part */
     struct run_folder folder;
     struct dataset *data, *held_out; /* owned */
     struct trainer *trainer;         /* owned */
@@ -51,7 +53,12 @@ struct run {
     double before;           /* seconds of earlier sittings */
     uint64_t first_pictures; /* seen in earlier sittings */
     bool stopped;
+    bool wish;         /* somebody here wants to stop: the others must hear of it first */
+    bool saves, looks; /* after the step that is on its way */
 };
+
+static bool writes(const struct run *r) { return r->peers->rank == 0; }
+static bool shares(const struct run *r) { return r->peers->size > 1; }
 
 static double seconds_since(uint64_t then) { return (double)(clock_ns() - then) / 1e9; }
 static double run_seconds(const struct run *r) { return r->before + seconds_since(r->began); }
@@ -70,6 +77,7 @@ static status write_recipes(struct run *r)
     TRY(recipe_write(sections, &r->travelling));
     /* What must stay the same: neither where the pictures lie nor, unless the rate depends on it, how long it goes on. */
     if (s.train.schedule != SCHEDULE_COSINE) s.train.epochs = 0;
+    s.train.parts = 0; /* another number of processes may go on with it */
     TRY(recipe_write(sections, &r->identity));
 done:
     return st;
@@ -90,29 +98,9 @@ done:
     return st;
 }
 
-static size_t feed_plan(void *context, uint64_t index, struct load_item *items, size_t most)
-{
-    struct feed *f = context;
-    struct lesson l;
-    (void)index; /* asked for in order */
-    if (f->index == course_steps(f->course)) {
-        f->index = 0;
-        f->epoch++;
-        if (f->epoch < (uint64_t)f->settings->train.epochs && course_seek(f->course, f->epoch, 0) != OK) return 0;
-    }
-    if (f->epoch >= (uint64_t)f->settings->train.epochs || course_next(f->course, &l) != OK) return 0;
-    f->index++;
-    const size_t n = size_min(most, l.support + l.queries);
-    for (size_t i = 0; i < n; i++)
-        items[i] = (struct load_item){
-            l.picture[i], course_stream((uint64_t)f->settings->train.seed, STREAM_PICTURE, l.epoch, l.index, i)};
-    return n;
-}
-
 static status open_loader(struct run *r)
 {
     status st = OK;
-    const struct run_settings *s = r->o->settings;
     const struct extractor *e = &r->trainer->model.extractor;
     const struct loader_options how = {.transform = &r->trainer->transform,
                                        .grids = e->kind == EXTRACT_GRID ? e->count : 0,
@@ -121,12 +109,10 @@ static status open_loader(struct run *r)
                                        .strict = r->o->strict,
                                        .cache_bytes = LOADER_CACHE_BYTES,
                                        .log = r->o->log,
-                                       .most = course_most(r->trainer->course),
+                                       .most = share_most(&r->share, &r->o->settings->train, r->trainer->course),
                                        .ahead = BATCHES_AHEAD,
                                        .first = r->at.step};
-    r->feed = (struct feed){.settings = s, .epoch = r->at.epoch, .index = r->at.index};
-    TRY(course_new(r->data, &s->train, &r->feed.course));
-    TRY(course_seek(r->feed.course, r->at.epoch, r->at.index));
+    TRY(feed_open(r->data, &r->o->settings->train, &r->share, r->at.epoch, r->at.index, &r->feed));
     TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
     TRY(loader_new(r->data, &how, feed_plan, &r->feed, &r->loader));
 done:
@@ -169,11 +155,25 @@ static struct checkpoint_of identity_of(const struct run *r)
     return (struct checkpoint_of){text_string(&r->identity), r->fingerprint};
 }
 
+/* Rank 0 reads, and all have what it has. */
 static status go_on(struct run *r)
 {
+    status st = OK;
     const struct checkpoint_of of = identity_of(r);
-    if (!r->o->resume || !file_exists(r->folder.file[RUN_LAST])) return run_folder_clear(&r->folder);
-    return checkpoint_read(r->folder.file[RUN_LAST], &of, r->trainer->model.params, r->trainer->optimiser, &r->at);
+    struct trainer *t = r->trainer;
+    uint64_t steps = 0;
+    if (writes(r)) {
+        if (!r->o->resume || !file_exists(r->folder.file[RUN_LAST])) TRY(run_folder_clear(&r->folder));
+        else TRY(checkpoint_read(r->folder.file[RUN_LAST], &of, t->model.params, t->optimiser, &r->at));
+        steps = optimiser_steps(t->optimiser);
+    }
+    TRY(r->peers->broadcast(r->peers, sizeof r->at, &r->at));
+    TRY(r->peers->broadcast(r->peers, sizeof steps, &steps));
+    TRY(exchange_spread(r->peers, t->model.params));
+    TRY(exchange_spread(r->peers, optimiser_state(t->optimiser)));
+    optimiser_set_steps(t->optimiser, steps);
+done:
+    return st;
 }
 
 static status save(struct run *r)
@@ -182,6 +182,7 @@ static status save(struct run *r)
     const struct checkpoint_of of = identity_of(r);
     const uint64_t start = clock_ns();
     TRY(trainer_check(r->trainer, r->at.step));
+    if (!writes(r)) goto done;
     r->at.seconds = run_seconds(r);
     TRY(checkpoint_write(r->folder.file[RUN_LAST], &r->at, &of, r->trainer->model.params, r->trainer->optimiser));
     r->saving = seconds_since(start);
@@ -201,29 +202,75 @@ static status put_file(const char *path, const text *t)
     return file_commit(&w);
 }
 
+/* All processes must be about to do the same. */
+static status agree(struct run *r)
+{
+    char seed[NUMBER_BYTES], held_out[2 * NUMBER_BYTES] = "";
+    const struct run_options *o = r->o;
+    if (!shares(r)) return OK;
+    plain_snprintf(seed, sizeof seed, "%" PRId64, o->settings->train.seed);
+    if (r->held_out)
+        plain_snprintf(held_out, sizeof held_out, "%zu %zu", dataset_class_count(r->held_out),
+                       dataset_count(r->held_out));
+    const struct peers_fact facts[] = {{"version", o->version ? o->version : "", true},
+                                       {"seed", seed, true},
+                                       {"recipe", text_string(&r->travelling), false},
+                                       {"maths", maths_name(o->device->maths), true},
+                                       {"order of sums", o->in_order ? "fixed" : "free", true},
+                                       {"training set", r->fingerprint, false},
+                                       {"validation set", held_out, false}};
+    return peers_agree(r->peers, sizeof facts / sizeof *facts, facts);
+}
+
+static status open_trainer(struct run *r)
+{
+    status st = OK;
+    const struct run_options *o = r->o;
+    TRY(trainer_new(o->device, r->data, o->settings, &r->trainer));
+    if (r->share.parts > 1 || exchange_wanted(r->peers)) TRY(trainer_share(r->trainer, r->peers));
+    const size_t most = share_most(&r->share, &o->settings->train, r->trainer->course);
+    r->picture = calloc(most, sizeof *r->picture);
+    if (!r->picture) TRY(fail(ST_MEMORY, "no memory for parts of %zu pictures", most));
+    if (writes(r) && course_left_out(r->trainer->course))
+        log_line(o->log, LOG_WARN, "%zu of %zu training classes have too few pictures for an episode and are left out",
+                 course_left_out(r->trainer->course), dataset_class_count(r->data));
+done:
+    return st;
+}
+
+/* What the run's folder gets before the first step. */
+static status open_record(struct run *r)
+{
+    status st = OK;
+    if (!writes(r)) return OK;
+    run_folder_sweep(&r->folder);
+    TRY(put_file(r->folder.file[RUN_RECIPE], &r->recipe));
+    TRY(record_open(&(struct record_options){.folder = &r->folder,
+                                             .settings = r->o->settings,
+                                             .recipe = text_string(&r->recipe),
+                                             .facts = r->o->facts,
+                                             .keep_epochs = (size_t)r->at.epoch,
+                                             .tensorboard = r->o->tensorboard},
+                    &r->record));
+done:
+    return st;
+}
+
 static status run_open(struct run *r)
 {
     status st = OK;
     const struct run_options *o = r->o;
     TRY(run_settings_check(o->settings));
+    if (shares(r)) r->peers->in_order = o->in_order;
+    TRY(share_take(o->settings, r->peers, &r->share));
     TRY(write_recipes(r));
-    TRY(run_folder_open(o->folder, o->resume, o->force, &r->folder));
+    if (writes(r)) TRY(run_folder_open(o->folder, o->resume, o->force, &r->folder));
     TRY(open_data(r));
-    TRY(trainer_new(o->device, r->data, o->settings, &r->trainer));
-    if (course_left_out(r->trainer->course))
-        log_line(o->log, LOG_WARN, "%zu of %zu training classes have too few pictures for an episode and are left out",
-                 course_left_out(r->trainer->course), dataset_class_count(r->data));
+    TRY(open_trainer(r));
     TRY(dataset_fingerprint(r->data, r->fingerprint));
+    TRY(agree(r));
     TRY(go_on(r));
-    run_folder_sweep(&r->folder);
-    TRY(put_file(r->folder.file[RUN_RECIPE], &r->recipe));
-    TRY(record_open(&(struct record_options){.folder = &r->folder,
-                                             .settings = o->settings,
-                                             .recipe = text_string(&r->recipe),
-                                             .facts = o->facts,
-                                             .keep_epochs = (size_t)r->at.epoch,
-                                             .tensorboard = o->tensorboard},
-                    &r->record));
+    TRY(open_record(r));
     r->before = r->at.seconds;
     r->first_pictures = r->at.pictures;
     r->began = clock_ns();
@@ -236,7 +283,8 @@ done:
 static void run_close(struct run *r)
 {
     loader_free(r->loader);
-    course_free(r->feed.course);
+    feed_close(&r->feed);
+    free(r->picture);
     trainer_free(r->trainer);
     stock_free(r->stock);
     stock_free(r->held_stock);
@@ -276,7 +324,9 @@ static struct run_progress progress_of(const struct run *r, enum run_phase phase
 
 static void tell(struct run *r, const struct run_progress *p)
 {
-    if (r->o->progress && !r->o->progress(r->o->context, p)) r->stopped = true;
+    if (!r->o->progress || r->o->progress(r->o->context, p)) return;
+    r->wish = true;
+    if (!shares(r)) r->stopped = true;
 }
 
 static bool validating(void *context, size_t done, size_t of)
@@ -286,7 +336,7 @@ static bool validating(void *context, size_t done, size_t of)
     p.done = done;
     p.of = of;
     tell(r, &p);
-    return !r->stopped;
+    return shares(r) || !r->stopped; /* the others would wait for our part */
 }
 
 /* Epochs */
@@ -295,56 +345,113 @@ static bool validating(void *context, size_t done, size_t of)
 static status look(struct run *r)
 {
     struct tallied sum = {0};
+    status st = OK;
     if (!r->unread) return OK;
-    const status st = trainer_tally_read(r->trainer, &sum);
-    if (st != OK) return st;
-    r->at.loss = sum.loss;
-    r->at.right = sum.right;
+    TRY(trainer_tally_read(r->trainer, &sum));
+    double total[] = {sum.loss, (double)sum.right};
+    TRY(peers_total(r->peers, 2, total));
+    r->at.loss = total[0];
+    r->at.right = (uint64_t)total[1];
     r->at.asked += r->unread;
     r->unread = 0;
     r->looked = clock_ns();
-    return OK;
+done:
+    return st;
+}
+
+static bool wants_checkpoint(const struct run *r, uint64_t steps)
+{
+    const double wait = r->o->checkpoint_seconds > 0 ? r->o->checkpoint_seconds : CHECKPOINT_SECONDS;
+    return (r->o->checkpoint_steps && steps - r->saved_step >= r->o->checkpoint_steps) ||
+           seconds_since(r->saved) >= wait;
+}
+
+static status next_pictures(struct run *r, const struct lesson *l, const float **out)
+{
+    status st = OK;
+    size_t count = l->support + l->queries;
+    *out = NULL;
+    if (r->loader) TRY(loader_next(r->loader, out, &count));
+    if (count != l->support + l->queries)
+        TRY(fail(ST_MEMORY, "no memory for the pictures of step %" PRIu64, r->at.step));
+done:
+    return st;
+}
+
+static status whole_step(struct run *r, const struct lesson *l, double votes[VOTES])
+{
+    status st = OK;
+    struct taught taught;
+    const float *pictures;
+    TRY(next_pictures(r, l, &pictures));
+    TRY(trainer_step(r->trainer, l, r->at.step, pictures, &taught));
+    votes[VOTE_LOSS] = taught.loss * (double)taught.asked;
+    votes[VOTE_RIGHT] = (double)taught.right;
+    votes[VOTE_ASKED] = (double)taught.asked;
+done:
+    return st;
+}
+
+/* Our parts of the step, the last of which sends its gradients while they are made; then everybody's. */
+static status shared_step(struct run *r, const struct lesson *whole, double votes[VOTES])
+{
+    status st = OK;
+    struct taught taught = {0};
+    const size_t there = lesson_parts(whole, r->share.parts), end = size_min(r->share.end, there);
+    if (r->o->settings->net.sync_bn && there < r->share.parts)
+        return fail(ST_USAGE,
+                    "the last step of an epoch has %zu episodes or pictures, fewer than the %zu processes, which "
+                    "net.sync-bn cannot do; choose another train.batch or train.episodes",
+                    there, r->share.parts);
+    TRY(trainer_begin(r->trainer));
+    for (size_t part = r->share.first; part < end; part++) {
+        struct lesson l;
+        const float *pictures;
+        lesson_part(whole, part, r->share.parts, r->picture, &l);
+        TRY(next_pictures(r, &l, &pictures));
+        TRY(trainer_part(r->trainer, &l, part + 1 == end, r->at.step, pictures, &taught));
+    }
+    votes[VOTE_LOSS] = taught.loss * (double)taught.asked;
+    votes[VOTE_RIGHT] = (double)taught.right;
+    votes[VOTE_ASKED] = (double)taught.asked;
+    TRY(trainer_end(r->trainer, whole->epoch, votes, VOTES));
+done:
+    return st;
 }
 
 static status step(struct run *r)
 {
     status st = OK;
     struct lesson l;
-    struct taught taught;
-    const float *pictures = NULL;
+    double votes[VOTES] = {0};
+    const bool last = r->at.index + 1 == course_steps(r->trainer->course);
+    r->saves = writes(r) && wants_checkpoint(r, r->at.step + 1);
+    votes[VOTE_STOP] = r->wish;
+    votes[VOTE_LOOK] = writes(r) && (r->saves || seconds_since(r->looked) >= LOOK_SECONDS);
     TRY(course_next(r->trainer->course, &l));
-    size_t count = l.support + l.queries;
-    if (r->loader) TRY(loader_next(r->loader, &pictures, &count));
-    if (count != l.support + l.queries) TRY(fail(ST_MEMORY, "no memory for the pictures of step %" PRIu64, r->at.step));
-    TRY(trainer_step(r->trainer, &l, r->at.step, pictures, &taught));
-    r->at.loss += taught.loss * (double)taught.asked;
-    r->at.right += taught.right;
-    *(r->trainer->tally ? &r->unread : &r->at.asked) += taught.asked;
-    r->at.pictures += count;
+    TRY((r->trainer->running ? shared_step : whole_step)(r, &l, votes));
+    r->at.loss += votes[VOTE_LOSS];
+    r->at.right += (uint64_t)votes[VOTE_RIGHT];
+    *(r->trainer->tally ? &r->unread : &r->at.asked) += (uint64_t)votes[VOTE_ASKED];
+    r->looks = last || votes[VOTE_LOOK] > 0;
+    r->stopped = r->stopped || votes[VOTE_STOP] > 0;
+    r->at.pictures += l.support + l.queries;
     r->at.index++;
     r->at.step++;
 done:
     return st;
 }
 
-static bool wants_checkpoint(const struct run *r)
-{
-    const double wait = r->o->checkpoint_seconds > 0 ? r->o->checkpoint_seconds : CHECKPOINT_SECONDS;
-    return (r->o->checkpoint_steps && r->at.step - r->saved_step >= r->o->checkpoint_steps) ||
-           seconds_since(r->saved) >= wait;
-}
-
 static status train_epoch(struct run *r)
 {
     status st = OK;
-    const struct tallied sums = {.loss = r->at.loss, .right = r->at.right};
+    /* One of the processes counts what was there before. */
+    const struct tallied sums = {.loss = writes(r) ? r->at.loss : 0, .right = writes(r) ? r->at.right : 0};
     if (!r->o->device->on_host) TRY(trainer_tally_begin(r->trainer, &sums));
     while (r->at.index < course_steps(r->trainer->course) && !r->stopped) {
-        const bool last = r->at.index + 1 == course_steps(r->trainer->course);
         TRY(step(r));
-        const bool saves = wants_checkpoint(r);
-        if (saves || last || seconds_since(r->looked) >= LOOK_SECONDS) TRY(look(r));
-        if (saves) TRY(save(r));
+        if (r->looks) TRY(look(r));
+        if (r->saves) TRY(save(r));
         const struct run_progress p = progress_of(r, RUN_STEP);
         tell(r, &p);
     }
@@ -364,6 +471,7 @@ static status keep(struct run *r, const struct interval *validation, bool *best)
         r->at.best_epochs = r->at.epoch + 1;
     }
     const bool last = r->at.epoch + 1 == (uint64_t)s->train.epochs;
+    if (!writes(r)) return OK;
     if (s->validate.select == SELECT_BEST && !*best && !(last && r->at.best_epochs == 0)) return OK; /* never nothing */
     const struct keep_facts facts = {.version = r->o->version,
                                      .recipe = text_string(&r->travelling),
@@ -373,6 +481,15 @@ static status keep(struct run *r, const struct interval *validation, bool *best)
                                      .epochs = r->at.epoch + 1,
                                      .accuracy = validation};
     return keep_model(r->folder.file[RUN_BEST], &r->trainer->model, &r->trainer->transform, &facts);
+}
+
+/* Between steps: whether anybody wants to stop. */
+static status hear_wishes(struct run *r)
+{
+    double wish = r->wish;
+    const status st = peers_total(r->peers, 1, &wish);
+    r->stopped = r->stopped || wish > 0;
+    return st;
 }
 
 static status end_epoch(struct run *r)
@@ -386,6 +503,7 @@ static status end_epoch(struct run *r)
                                            .settings = r->o->settings,
                                            .epoch = r->at.epoch,
                                            .threads = r->o->threads,
+                                           .peers = r->peers,
                                            .log = r->o->log,
                                            .progress = validating,
                                            .context = r};
@@ -397,16 +515,17 @@ static status end_epoch(struct run *r)
     TRY(keep(r, &validation, &p.best));
     const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,
                                       p.rate,      p.seconds,  validation, p.best};
-    TRY(record_add(r->record, &line));
+    if (writes(r)) TRY(record_add(r->record, &line));
     r->at.epoch++;
     r->at.index = r->at.right = r->at.asked = 0;
     r->at.loss = 0;
-    if (r->at.epoch == p.epochs || wants_checkpoint(r) ||
+    if (r->at.epoch == p.epochs || wants_checkpoint(r, r->at.step) ||
         seconds_since(r->saved) >= fmax(EPOCH_SECONDS, EPOCH_SAVES * r->saving))
         TRY(save(r));
     p.epoch = r->at.epoch;
     p.validation = validation;
     tell(r, &p);
+    TRY(hear_wishes(r));
 done:
     return st;
 }
@@ -424,7 +543,7 @@ static status run_epochs(struct run *r, struct run_result *out)
         out->accuracy = p.accuracy;
         if (r->at.epoch < (uint64_t)r->o->settings->train.epochs) TRY(course_seek(r->trainer->course, r->at.epoch, 0));
     }
-    TRY(record_finish(r->record));
+    if (writes(r)) TRY(record_finish(r->record));
     if (r->stopped && (r->saved_step != r->at.step || r->saved_epoch != r->at.epoch)) TRY(save(r));
 done:
     return st;
@@ -433,7 +552,7 @@ done:
 status run_train(const struct run_options *o, struct run_result *out)
 {
     status st = OK;
-    struct run r = {.o = o, .folder = {.lock = -1}};
+    struct run r = {.o = o, .peers = o->peers ? o->peers : peers_alone(), .folder = {.lock = -1}};
     *out = (struct run_result){.loss = (double)NAN, .accuracy = (double)NAN};
     TRY(run_open(&r));
     TRY(run_epochs(&r, out));

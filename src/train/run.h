@@ -1,12 +1,14 @@
 /* run.h - a whole run of training, from a recipe to the model that was kept, in a folder of its own (train/folder.h).
  *
- * A run can be stopped or killed at any time and goes on from its last checkpoint as if nothing had happened: the weights
+ * Several processes share a run (peers/peers.h): each makes the same calls with its own data and device; rank 0 writes the
+ * folder and the others need none. A run can be stopped or killed at any time and goes on from its last checkpoint as if nothing had happened: the weights
  * and what it measured are the same to the last bit. */
 #ifndef TRAIN_RUN_H
 #define TRAIN_RUN_H
 #include "base/log.h"
 #include "base/pool.h"
 #include "eval/interval.h"
+#include "peers/peers.h"
 #include "train/report.h"
 #include "train/settings.h"
 
@@ -26,7 +28,9 @@ struct run_progress {
 
 struct run_options {
     struct device *device;
-    pool *threads; /* the device's */
+    pool *threads;       /* the device's */
+    struct peers *peers; /* NULL: alone */
+    bool in_order;       /* sums over processes are added in the order of their ranks */
     const struct run_settings *settings;
     const char *data, *images; /* the set; NULL: data.path of the recipe */
     const char *folder;

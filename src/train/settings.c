@@ -34,6 +34,7 @@ static const struct option net_options[] = {
     OPT_FILE(S, weights, "weights", NULL, "weights to start from; random ones without"),
     OPT_FLAG(S, bn_joint, "bn-joint", "normalise support and query pictures in one batch"),
     OPT_FLAG(S, freeze_bn, "freeze-bn", "keep the running statistics of batch normalisation"),
+    OPT_FLAG(S, sync_bn, "sync-bn", "normalise by the statistics of a whole step, also where processes share it"),
     OPT_END};
 #undef S
 
@@ -51,6 +52,8 @@ static const struct option train_options[] = {
              "episodes drawn independently, or such that no picture comes twice in an epoch"),
     OPT_INT(S, episodes, "episodes", 200, 1, 10000000, "episodes an epoch, with the ordinary sampler"),
     OPT_INT(S, batch, "batch", 1, 1, 65536, "episodes a step, or pictures a step in pre-training"),
+    OPT_INT(S, parts, "parts", 0, 0, 65536,
+            "parts that a step is computed in, each normalised by its own statistics; 0: one for each process"),
     OPT_INT(S, way, "way", 5, 2, 10000, "classes an episode"),
     OPT_INT(S, shot, "shot", 1, 1, 10000, "support pictures a class"),
     OPT_INT(S, query, "query", 15, 1, 10000, "query pictures a class"),

@@ -23,7 +23,7 @@ struct data_settings {
 
 struct net_settings {
     const char *name, *extractor, *weights; /* weights to start from; NULL: random ones */
-    bool bn_joint, freeze_bn;
+    bool bn_joint, freeze_bn, sync_bn;
     struct recipe_extras options;
 };
 
@@ -34,7 +34,7 @@ struct head_settings {
 
 struct train_settings {
     int stage, sampler; /* enum train_stage, sampler_kind */
-    int64_t seed, epochs, episodes, batch, way, shot, query;
+    int64_t seed, epochs, episodes, batch, parts, way, shot, query;
     int optimiser; /* enum optimiser_kind */
     double rate, momentum, dampening, decay, beta1, beta2, epsilon;
     bool nesterov;

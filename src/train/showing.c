@@ -1,4 +1,5 @@
 /* showing.c - where the pictures of a step come from: arrays of the host, or a stock on the device. */
+#include "train/parts.h"
 #include "train/trainer.h"
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ status trainer_plan(struct trainer *t, const struct lesson *l, const struct pict
     const struct random streams = course_streams((uint64_t)t->settings->train.seed, STREAM_PICTURE, l->epoch, l->index);
     tensor x;
     for (size_t i = 0; i < n; i++) {
-        const struct load_item item = {l->picture[i], random_branch(&streams, i)};
+        const struct load_item item = {l->picture[i], random_branch(&streams, lesson_place(l, i))};
         TRY(stock_plan(t->stock, &item, &t->items[i]));
     }
     TRY(tape_tensor(t->tape, DT_I32, 1, (size_t[]){bytes / sizeof(int32_t)}, &x));

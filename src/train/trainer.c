@@ -155,6 +155,8 @@ void trainer_free(struct trainer *t)
     course_free(t->course);
     if (t->tally) tape_device(t->tape)->release(tape_device(t->tape), t->tally);
     tape_free(t->tape);
+    running_free(t->running);
+    exchange_free(t->exchange);
     if (t->model.net) model_free(&t->model);
     free(t->pretrain_settings);
     free(t->scores);
@@ -198,10 +200,10 @@ var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_
                     size_t mirrored)
 {
     const struct lesson *l = p->lesson;
-    struct net_pass pass = {
-        .mode = mode_at(t->settings, l->epoch),
-        .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch, l->index, part),
-        .calls = p->step * parts + part};
+    struct net_pass pass = {.mode = mode_at(t->settings, l->epoch),
+                            .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch,
+                                                    l->index, l->part * parts + part),
+                            .calls = p->step * parts + part};
     var *in = trainer_pictures(t, p, first, count);
     if (mirrored) in = with_mirrored(t->tape, in, mirrored);
     var *maps = extract(t->tape, &t->model.extractor,
@@ -278,7 +280,7 @@ static status mark(struct trainer *t, const struct lesson *l, struct taught *out
         st = d->download(d, t->host, t->scores[b]->value.data, tensor_bytes(&t->scores[b]->value));
         out->right += count_right(t->host, l->labels + b * each, each, t->classes);
     }
-    out->asked = l->queries;
+    out->asked += l->queries;
     return st;
 }
 
@@ -291,7 +293,7 @@ static status add_up(struct trainer *t, const struct lesson *l, uint64_t step, c
         st = PRIM_CALL(
             d, DT_F32, tally,
             (d, &t->scores[b]->value, t->labels[b], b ? NULL : &loss->value, (double)l->queries, step, t->tally));
-    out->asked = l->queries;
+    out->asked += l->queries;
     return st;
 }
 
@@ -324,8 +326,8 @@ static status record_loss(struct trainer *t, const struct pass *p, var **out)
     return cause == OK ? tape_status(t->tape) : cause;
 }
 
-static status step_calls(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
-                         struct taught *out)
+/* Adds the gradient of a lesson, or of a part of one. */
+static status learn(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures, struct taught *out)
 {
     status st = OK;
     struct device *d = tape_device(t->tape);
@@ -334,16 +336,25 @@ static status step_calls(struct trainer *t, const struct lesson *l, uint64_t ste
     float loss = 0;
     tape_reset(t->tape, TAPE_TRAINING);
     if (!pictures) TRY(trainer_plan(t, l, &pass.items));
-    TRY(params_zero_grad(t->model.params));
     TRY(record_loss(t, &pass, &v));
     if (!t->tally) {
         TRY(d->download(d, &loss, v->value.data, sizeof loss));
         if (!isfinite(loss)) TRY(explain(t, v, step));
     }
-    TRY(tape_backward(t->tape, v));
+    TRY(tape_backward(t->tape, l->weight < 1 ? op_affine(t->tape, v, l->weight, 0) : v));
     TRY(t->tally ? add_up(t, l, step, v, out) : mark(t, l, out));
-    TRY(optimiser_step(t->optimiser, schedule_rate(&t->schedule, (size_t)l->epoch)));
     out->loss = (double)loss;
+done:
+    return st;
+}
+
+static status step_calls(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
+                         struct taught *out)
+{
+    status st = OK;
+    TRY(params_zero_grad(t->model.params));
+    TRY(learn(t, l, step, pictures, out));
+    TRY(optimiser_step(t->optimiser, schedule_rate(&t->schedule, (size_t)l->epoch)));
 done:
     return st;
 }
@@ -354,4 +365,58 @@ status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, co
     *out = (struct taught){0};
     const status st = device_together_begin(d);
     return st == OK ? device_together_end(d, step_calls(t, l, step, pictures, out)) : st;
+}
+
+/* A step in parts */
+
+status trainer_share(struct trainer *t, struct peers *peers)
+{
+    status st = OK;
+    TRY(running_new(t->model.params, &t->running));
+    TRY(exchange_new(peers, t->model.params, &t->exchange));
+    if (t->settings->net.sync_bn) tape_share(t->tape, peers);
+done:
+    return st;
+}
+
+status trainer_begin(struct trainer *t)
+{
+    const status st = params_zero_grad(t->model.params);
+    return st == OK ? running_begin(t->running) : st;
+}
+
+static status part_calls(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
+                         struct taught *out)
+{
+    const status st = learn(t, l, step, pictures, out);
+    return st == OK ? running_part(t->running, l->weight) : st;
+}
+
+status trainer_part(struct trainer *t, const struct lesson *part, bool last, uint64_t step, const float *pictures,
+                    struct taught *out)
+{
+    struct device *d = tape_device(t->tape);
+    struct taught now = {0};
+    if (last) exchange_watch(t->exchange, t->tape);
+    status st = device_together_begin(d);
+    if (st == OK) st = device_together_end(d, part_calls(t, part, step, pictures, &now));
+    tape_watch(t->tape, NULL, NULL);
+    const size_t asked = out->asked + now.asked;
+    if (asked) out->loss = (out->loss * (double)out->asked + now.loss * (double)now.asked) / (double)asked;
+    out->right += now.right;
+    out->asked = asked;
+    return st;
+}
+
+status trainer_end(struct trainer *t, uint64_t epoch, double *numbers, size_t count)
+{
+    status st = OK;
+    void *changes;
+    size_t bytes;
+    running_changes(t->running, &changes, &bytes);
+    TRY(exchange_end(t->exchange, changes, bytes, numbers, count));
+    TRY(running_end(t->running));
+    TRY(optimiser_step(t->optimiser, schedule_rate(&t->schedule, (size_t)epoch)));
+done:
+    return st;
 }

@@ -10,6 +10,8 @@
 #include "data/stock.h"
 #include "eval/model.h"
 #include "train/course.h"
+#include "train/exchange.h"
+#include "train/parts.h"
 #include "train/pretrain.h"
 
 struct trainer {
@@ -31,6 +33,8 @@ struct trainer {
     const struct stock *stock;  /* borrowed: what pictures are shown from; NULL: they come from the host */
     struct picture_item *items; /* owned: of one step, with a stock */
     struct tallied *tally;      /* owned, device memory: sums over steps; NULL: each step waits and tells */
+    struct running *running;    /* owned; of steps in parts; NULL: steps are whole */
+    struct exchange *exchange;  /* owned, likewise */
 };
 
 /* Weights at their start: drawn, or read from the recipe's net.weights. */
@@ -53,6 +57,14 @@ struct taught {          /* by one step */
  * start of the run. A loss that is not finite is ST_NUMERIC, naming the step and the first tensor that is not. */
 status trainer_step(struct trainer *t, const struct lesson *l, uint64_t step, const float *pictures,
                     struct taught *out);
+/* From now on steps are in parts, and shared with these processes. */
+status trainer_share(struct trainer *t, struct peers *peers);
+/* A step in parts, which this process has some of: begin, the parts, end, which waits for the other processes, adds up
+ * `numbers` over all of them and takes the step. What a part taught is added to *out. */
+status trainer_begin(struct trainer *t);
+status trainer_part(struct trainer *t, const struct lesson *part, bool last, uint64_t step, const float *pictures,
+                    struct taught *out);
+status trainer_end(struct trainer *t, uint64_t epoch, double *numbers, size_t count);
 /* ST_NUMERIC, naming it, when a parameter is not finite. */
 status trainer_check(struct trainer *t, uint64_t step);
 

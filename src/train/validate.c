@@ -71,13 +71,17 @@ status validate(const struct trainer *t, const struct validation_options *o, str
     const struct features_options encode = {.transform = &t->transform,
                                             .stock = o->stock,
                                             .threads = o->threads,
+                                            .peers = o->peers,
                                             .mirror = mirror_wanted(head.head, (size_t)o->settings->validate.shot),
                                             .skip_unreadable = true,
                                             .log = o->log,
                                             .progress = watched,
                                             .context = &w};
-    const struct evaluate_options play = {
-        .classes = dataset_class_count(o->data), .threads = o->threads, .progress = watched, .context = &w};
+    const struct evaluate_options play = {.classes = dataset_class_count(o->data),
+                                          .threads = o->threads,
+                                          .peers = o->peers,
+                                          .progress = watched,
+                                          .context = &w};
     TRY(features_encode(&t->model, o->data, &encode, &f));
     TRY(make_sampler(f.classes, f.first, f.size, o->settings, &sampler));
     const struct episodes episodes = {

@@ -5,6 +5,7 @@
 #define TRAIN_VALIDATE_H
 #include "base/pool.h"
 #include "eval/interval.h"
+#include "peers/peers.h"
 #include "train/trainer.h"
 
 struct validation_options {
@@ -13,6 +14,7 @@ struct validation_options {
     const struct run_settings *settings; /* borrowed */
     uint64_t epoch;                      /* in pre-training it chooses the episodes */
     pool *threads;                       /* the device's */
+    struct peers *peers;                 /* who share the work; NULL: nobody */
     const struct log_sink *log;
     /* Called now and then; false: stop. May be NULL. */
     bool (*progress)(void *context, size_t done, size_t of);

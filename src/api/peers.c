@@ -1,0 +1,73 @@
+/* peers.c - whether this process is one of several, and the plug-in through which it meets them.
+ *
+ * mpirun of Open MPI, and srun with PMIx or PMI2, leave their marks in the environment. Without any, or with a size of 1,
+ * nothing is opened: the program needs no MPI. */
+#include "api/peers.h"
+#include "api/plugin.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+
+static const char FILE_NAME[] = "centra-mpi.so";
+
+/* The first of these variables that is a number; `otherwise` when none is. */
+static int number_in(const char *const *names, int otherwise)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        char *end;
+        if (!text || !*text) continue;
+        const long v = strtol(text, &end, 10);
+        if (!*end && v >= 0 && v <= INT_MAX) return (int)v;
+    }
+    return otherwise;
+}
+
+struct started peers_started(void)
+{
+    static const char *const mpirun[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", NULL};
+    static const char *const slurm[] = {"SLURM_NTASKS", NULL}, *const other[] = {"WORLD_SIZE", NULL};
+    static const char *const local[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK", NULL};
+    const bool pmix = getenv("PMIX_RANK") != NULL; /* srun --mpi=pmix: one of the tasks of the step */
+    struct started s = {.size = number_in(mpirun, pmix ? number_in(slurm, 1) : 1), .local = number_in(local, 0)};
+    s.by_mpi = s.size > 1;
+    if (!s.by_mpi && getenv("RANK")) s.size = number_in(other, 1);
+    return s;
+}
+
+static status load(int size, const struct peers_plugin **out)
+{
+    char path[PATH_MAX];
+    if (!plugin_file(FILE_NAME, path))
+        return fail(ST_UNSUPPORTED,
+                    "this is one of %d processes, but this build has no MPI: no %s was found beside it or in "
+                    "CENTRA_PLUGINS; start one process, or build with Open MPI",
+                    size, FILE_NAME);
+    void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* MPI opens parts of its own that look for it */
+    if (!object) return fail(ST_UNSUPPORTED, "this is one of %d processes, but: %s", size, dlerror());
+    const struct peers_plugin *p = dlsym(object, PEERS_SYMBOL);
+    if (!p) return fail(ST_UNSUPPORTED, "%s is no plug-in of Centra, it has no %s", path, PEERS_SYMBOL);
+    if (p->abi != PEERS_ABI || p->bytes != sizeof(struct peers))
+        return fail(ST_UNSUPPORTED,
+                    "%s has interface %u of %u bytes, this library has %d of %zu; build both from the same sources",
+                    path, (unsigned)p->abi, (unsigned)p->bytes, (int)PEERS_ABI, sizeof(struct peers));
+    *out = p;
+    return OK;
+}
+
+status peers_join(struct peers **out)
+{
+    status st = OK;
+    const struct peers_plugin *p = NULL;
+    const struct started s = peers_started();
+    *out = peers_alone();
+    if (s.size < 2) return OK;
+    if (!s.by_mpi)
+        return fail(ST_UNSUPPORTED,
+                    "RANK and WORLD_SIZE say that this is one of %d processes; start them with mpirun -n %d or srun",
+                    s.size, s.size);
+    TRY(load(s.size, &p));
+    TRY(p->open(fail, out));
+done:
+    return st;
+}
