@@ -1,7 +1,7 @@
 /* collective.cu - sums over the GPUs of several processes, by NCCL, in a queue of their own.
  *
- * The queue waits for what was called before a sum, and what is called after peers_wait waits for the queue; the host
- * waits for nobody. NCCL is opened when it is first wanted, so that a GPU alone does without it. Its rules are kept by the
+ * The queue waits for what was called before a sum, in both of the GPU's queues, which go on meanwhile: sums travel beside
+ * the backward pass. What is called after peers_wait waits for the queue; the host waits for nobody. NCCL is opened when it is first wanted, so that a GPU alone does without it. Its rules are kept by the
  * caller (train/exchange.c): every process makes the same calls in the same order. */
 #include "cuda/gpu.cuh"
 
@@ -23,7 +23,7 @@ struct collective {
     } call;
     ncclComm_t comm; /* NULL until it has joined */
     cudaStream_t stream;
-    cudaEvent_t called, summed;
+    cudaEvent_t called, called_beside, summed;
 };
 
 #define NCCL_TRY(g, c, expression) \
@@ -53,6 +53,7 @@ static status make(struct gpu *g)
         return g->fail(ST_UNSUPPORTED, "this libnccl.so.2 lacks a function that Centra needs");
     if (!c->stream) GPU_TRY(g, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
     if (!c->called) GPU_TRY(g, cudaEventCreateWithFlags(&c->called, cudaEventDisableTiming));
+    if (!c->called_beside) GPU_TRY(g, cudaEventCreateWithFlags(&c->called_beside, cudaEventDisableTiming));
     if (!c->summed) GPU_TRY(g, cudaEventCreateWithFlags(&c->summed, cudaEventDisableTiming));
     return OK;
 }
@@ -81,12 +82,20 @@ static status peers_join(struct device *d, const void *id, int rank, int size)
     return OK;
 }
 
+static status wait_for(struct gpu *g, cudaStream_t queue, cudaEvent_t called)
+{
+    GPU_TRY(g, cudaEventRecord(called, queue));
+    GPU_TRY(g, cudaStreamWaitEvent(g->collective->stream, called, 0));
+    return OK;
+}
+
 static status peers_sum(struct device *d, dtype type, size_t count, void *memory)
 {
-    struct gpu *g = gpu_enter(d);
+    struct gpu *g = gpu_enter_beside(d);
     struct collective *c = g->collective;
-    GPU_TRY(g, cudaEventRecord(c->called, g->stream));
-    GPU_TRY(g, cudaStreamWaitEvent(c->stream, c->called, 0));
+    PASS(gpu_disturb(g)); /* NCCL's calls are not recorded */
+    PASS(wait_for(g, g->stream, c->called));
+    if (g->beside_busy) PASS(wait_for(g, g->beside->stream, c->called_beside)); /* weight gradients are made there */
     NCCL_TRY(g, c, c->call.sum(memory, memory, count, type == DT_F64 ? ncclDouble : ncclFloat, ncclSum, c->comm,
                                c->stream));
     return OK;
@@ -115,6 +124,7 @@ void gpu_collective_close(struct gpu *g)
     if (c->stream) (void)cudaStreamSynchronize(c->stream);
     if (c->comm) (void)c->call.destroy(c->comm);
     if (c->called) (void)cudaEventDestroy(c->called);
+    if (c->called_beside) (void)cudaEventDestroy(c->called_beside);
     if (c->summed) (void)cudaEventDestroy(c->summed);
     if (c->stream) (void)cudaStreamDestroy(c->stream);
     free(c);

@@ -17,8 +17,7 @@ struct exchange {
     enum peers_type type;
     struct block *block; /* owned, those that settle first come first */
     size_t count, sent;
-    char *copy; /* owned; NULL where the device's memory is the host's */
-    size_t copy_bytes;
+    char *copy;         /* owned; NULL where the device's memory is the host's */
     bool among_devices; /* they add up themselves */
     status st;          /* of what set out during a backward pass */
 };
@@ -59,7 +58,6 @@ static status find_blocks(struct exchange *e)
         struct block *b = &e->block[i];
         params_grad_block(e->params, i, &memory, &b->bytes);
         b->memory = b->host = memory;
-        e->copy_bytes = size_max(e->copy_bytes, b->bytes);
     }
     for (size_t i = 0; i < params_count(e->params); i++) {
         struct block *b = params_at(e->params, i)->trained ? block_of(e, params_at(e->params, i)) : NULL;
@@ -149,9 +147,14 @@ static void on_final(void *context, struct param *p)
     while (e->st == OK && e->sent < e->count && !e->block[e->sent].unsettled) e->st = send(e, &e->block[e->sent++]);
 }
 
+bool exchange_overlaps(const struct exchange *e)
+{
+    return e->among_devices || (e->peers->size > 1 && e->device->on_host); /* another device would be waited for */
+}
+
 void exchange_watch(struct exchange *e, tape *t)
 {
-    if (e->peers->size == 1 || !e->device->on_host) return; /* another device would be waited for */
+    if (!exchange_overlaps(e)) return;
     for (size_t i = 0; i < params_count(e->params); i++) params_at(e->params, i)->pending = 0;
     for (size_t i = 0; i < e->count; i++) e->block[i].unsettled = e->block[i].params;
     tape_watch(t, on_final, e);

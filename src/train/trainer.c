@@ -397,9 +397,12 @@ status trainer_part(struct trainer *t, const struct lesson *part, bool last, uin
 {
     struct device *d = tape_device(t->tape);
     struct taught now = {0};
-    if (last) exchange_watch(t->exchange, t->tape);
-    status st = device_together_begin(d);
-    if (st == OK) st = device_together_end(d, part_calls(t, part, step, pictures, &now));
+    const bool sends = last && exchange_overlaps(t->exchange);
+    if (sends) exchange_watch(t->exchange, t->tape);
+    /* Sums that set out on the way are not for recordings, which are put in the place of one another. */
+    status st = sends ? OK : device_together_begin(d);
+    if (st == OK) st = part_calls(t, part, step, pictures, &now);
+    if (!sends) st = device_together_end(d, st);
     tape_watch(t->tape, NULL, NULL);
     const size_t asked = out->asked + now.asked;
     if (asked) out->loss = (out->loss * (double)out->asked + now.loss * (double)now.asked) / (double)asked;

@@ -11,7 +11,8 @@
 enum { MOST_CALLS = 64 };
 struct calls {
     struct peers *peers;
-    char name[MOST_CALLS];    /* i: made an identity, j: joined, s: sum, w: wait, and d: download, y: sync */
+    char name[MOST_CALLS];    /* i: made an identity, j: joined, s: sum, b: backward pass over, w: wait, and
+                                 d: download, y: sync */
     size_t count[MOST_CALLS]; /* of numbers, of a sum */
     size_t made;
     char id[DEVICE_PEERS_ID_BYTES];
@@ -143,6 +144,7 @@ static status teach(struct world *w, struct model *m, struct running *r, struct 
         var *loss = loss_of(w, m, i);
         TRY(tape_status(w->t));
         TRY(tape_backward(w->t, op_affine(w->t, loss, 1.0 / EPISODES, 0)));
+        if (now && i + 1 == end) called('b', 0);
         TRY(running_part(r, 1.0 / EPISODES));
     }
     running_changes(r, &changes, &bytes);
@@ -199,7 +201,8 @@ TEST(gradients_of_parts_are_the_same_whoever_computes_them)
 }
 
 /* The rules of NCCL: everybody joins by one identity and makes the same calls in the same order; and ours, that nobody waits
- * for the device in a step: no download and no sync, but one wait in the device's own queue, behind all sums. */
+ * for the device in a step: no download and no sync, but one wait in the device's own queue, behind all sums; and that
+ * gradients set out before the backward pass is over. */
 TEST(devices_that_add_up_among_themselves_make_the_same_calls_and_wait_for_nothing)
 {
     struct sums *one = calloc(1, sizeof *one), *many = calloc(1, sizeof *many);
@@ -217,8 +220,10 @@ TEST(devices_that_add_up_among_themselves_make_the_same_calls_and_wait_for_nothi
         for (size_t i = 0; i < calls[r].made; i++) {
             EXPECT_INT(calls[r].name[i], calls[0].name[i + skip]);
             EXPECT_INT(calls[r].count[i], calls[0].count[i + skip]);
-            EXPECT(strchr("ijsw", calls[r].name[i]) != NULL);
+            EXPECT(strchr("ijsbw", calls[r].name[i]) != NULL);
         }
+        const char *back = memchr(calls[r].name, 'b', calls[r].made), *sum = memchr(calls[r].name, 's', calls[r].made);
+        EXPECT(back && sum && sum < back);
         EXPECT_INT(calls[r].name[calls[r].made - 1], 'w');
     }
     free(calls);
