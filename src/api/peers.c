@@ -4,6 +4,7 @@
  * nothing is opened: the program needs no MPI. */
 #include "api/peers.h"
 #include "api/plugin.h"
+#include "centra.h"
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -68,6 +69,8 @@ status peers_join(struct peers **out)
                     s.size, s.size);
     TRY(load(s.size, &p));
     TRY(p->open(fail, out));
+    /* first of all: versions that differ may differ in what else they would exchange */
+    TRY(peers_agree(*out, 1, &(struct peers_fact){"version", centra_version(), true}));
 done:
     return st;
 }

@@ -2,300 +2,22 @@
  *
  * The order at the end of an epoch matters: best.safetensors, metrics, report, then the checkpoint. Whoever is killed in
  * between goes on from the previous checkpoint and writes the same again. */
-#include "train/run.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/plain.h"
 #include "base/size.h"
-#include "train/checkpoint.h"
-#include "train/exchange.h"
-#include "train/feed.h"
-#include "train/folder.h"
 #include "train/keep.h"
 #include "train/parts.h"
-#include "train/record.h"
+#include "train/run_state.h"
 #include "train/validate.h"
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double CHECKPOINT_SECONDS = 300;
 /* Epochs shorter than this, or than so many times what a checkpoint takes, have none of their own: saving a large network
  * after each would take longer than to train it. */
 static const double EPOCH_SECONDS = 1, EPOCH_SAVES = 20;
 static const double LOOK_SECONDS = 0.2; /* between looks at what a device has added up */
-enum { BATCHES_AHEAD = 3 };
 
 /* What the processes tell each other with every step. */
 enum vote { VOTE_LOSS, VOTE_RIGHT, VOTE_ASKED, VOTE_STOP, VOTE_LOOK, VOTES };
-
-struct run {
-    const struct run_options *o;
-    struct peers *peers;
-    struct share share;
-    uint32_t *picture; /* owned: of a part */
-    struct run_folder folder;
-    struct dataset *data, *held_out; /* owned */
-    struct trainer *trainer;         /* owned */
-    struct feed feed;
-    struct loader *loader;             /* owned; NULL: with a stock */
-    struct stock *stock, *held_stock;  /* owned: the pictures on the device; NULL: they come from the host */
-    uint64_t looked;                   /* clock: when the tally was read */
-    uint64_t unread;                   /* queries asked since then */
-    struct record *record;             /* owned */
-    text recipe, travelling, identity; /* as kept in the folder, in the weights, in checkpoints */
-    char fingerprint[65];
-    struct checkpoint at;
-    uint64_t began, saved; /* clock */
-    uint64_t saved_step, saved_epoch;
-    double saving;           /* seconds that the last checkpoint took */
-    double before;           /* seconds of earlier sittings */
-    uint64_t first_pictures; /* seen in earlier sittings */
-    bool stopped;
-    bool wish;         /* somebody here wants to stop: the others must hear of it first */
-    bool saves, looks; /* after the step that is on its way */
-};
-
-static bool writes(const struct run *r) { return r->peers->rank == 0; }
-static bool shares(const struct run *r) { return r->peers->size > 1; }
-
-static double seconds_since(uint64_t then) { return (double)(clock_ns() - then) / 1e9; }
-static double run_seconds(const struct run *r) { return r->before + seconds_since(r->began); }
-
-/* Opening */
-
-static status write_recipes(struct run *r)
-{
-    struct run_settings s = *r->o->settings;
-    struct recipe_section sections[RUN_SECTIONS + 1];
-    status st = OK;
-    run_sections(&s, sections);
-    if (r->o->data) s.data.path = r->o->data;
-    TRY(recipe_write(sections, &r->recipe));
-    s.data.path = NULL; /* weights are given to others, who have no such folder and need not know of ours */
-    TRY(recipe_write(sections, &r->travelling));
-    /* What must stay the same: neither where the pictures lie nor, unless the rate depends on it, how long it goes on. */
-    if (s.train.schedule != SCHEDULE_COSINE) s.train.epochs = 0;
-    s.train.parts = 0; /* another number of processes may go on with it */
-    TRY(recipe_write(sections, &r->identity));
-done:
-    return st;
-}
-
-static status open_data(struct run *r)
-{
-    status st = OK;
-    const struct run_settings *s = r->o->settings;
-    const struct dataset_options how = {.images = r->o->images, .log = r->o->log};
-    const char *path = r->o->data ? r->o->data : s->data.path;
-    if (!path) return fail(ST_USAGE, "no pictures to train on: name them with --data, or as data.path in the recipe");
-    TRY(dataset_open(path, "train", &how, &r->data));
-    if (s->validate.every == 0) goto done;
-    TRY(dataset_open(path, s->data.validate_on_test ? "test" : "val", &how, &r->held_out));
-    TRY(validate_check(r->held_out, s));
-done:
-    return st;
-}
-
-static status open_loader(struct run *r)
-{
-    status st = OK;
-    const struct extractor *e = &r->trainer->model.extractor;
-    const struct loader_options how = {.transform = &r->trainer->transform,
-                                       .grids = e->kind == EXTRACT_GRID ? e->count : 0,
-                                       .grid_sizes = e->sizes,
-                                       .random = true,
-                                       .strict = r->o->strict,
-                                       .cache_bytes = LOADER_CACHE_BYTES,
-                                       .log = r->o->log,
-                                       .most = share_most(&r->share, &r->o->settings->train, r->trainer->course),
-                                       .ahead = BATCHES_AHEAD,
-                                       .first = r->at.step};
-    TRY(feed_open(r->data, &r->o->settings->train, &r->share, r->at.epoch, r->at.index, &r->feed));
-    TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
-    TRY(loader_new(r->data, &how, feed_plan, &r->feed, &r->loader));
-done:
-    return st;
-}
-
-/* The pictures of both splits, as far as the device has room for them. */
-static status open_stocks(struct run *r)
-{
-    status st = OK;
-    struct stock_options how = {.transform = &r->trainer->transform,
-                                .random = true,
-                                .strict = r->o->strict,
-                                .threads = r->o->threads,
-                                .log = r->o->log};
-    TRY(stock_new(r->data, r->o->device, &how, &r->stock));
-    if (r->stock) TRY(trainer_take_stock(r->trainer, r->stock));
-    else
-        log_line(r->o->log, LOG_WARN, "the pictures take more than half of %s's free memory; the host makes them ready",
-                 r->o->device->name);
-    how.random = how.strict = false;
-    if (r->held_out) TRY(stock_new(r->held_out, r->o->device, &how, &r->held_stock));
-done:
-    return st;
-}
-
-static status open_input(struct run *r)
-{
-    status st = OK;
-    const bool whole = extractor_cells(&r->trainer->model.extractor) == 1; /* cells are cut by the loader alone */
-    if (!r->o->device->on_host && whole) TRY(open_stocks(r));
-    if (!r->stock) return open_loader(r);
-    TRY(course_seek(r->trainer->course, r->at.epoch, r->at.index));
-done:
-    return st;
-}
-
-static struct checkpoint_of identity_of(const struct run *r)
-{
-    return (struct checkpoint_of){text_string(&r->identity), r->fingerprint};
-}
-
-/* Rank 0 reads, and all have what it has. */
-static status go_on(struct run *r)
-{
-    status st = OK;
-    const struct checkpoint_of of = identity_of(r);
-    struct trainer *t = r->trainer;
-    uint64_t steps = 0;
-    if (writes(r)) {
-        if (!r->o->resume || !file_exists(r->folder.file[RUN_LAST])) TRY(run_folder_clear(&r->folder));
-        else TRY(checkpoint_read(r->folder.file[RUN_LAST], &of, t->model.params, t->optimiser, &r->at));
-        steps = optimiser_steps(t->optimiser);
-    }
-    TRY(r->peers->broadcast(r->peers, sizeof r->at, &r->at));
-    TRY(r->peers->broadcast(r->peers, sizeof steps, &steps));
-    TRY(exchange_spread(r->peers, t->model.params));
-    TRY(exchange_spread(r->peers, optimiser_state(t->optimiser)));
-    optimiser_set_steps(t->optimiser, steps);
-done:
-    return st;
-}
-
-static status save(struct run *r)
-{
-    status st = OK;
-    const struct checkpoint_of of = identity_of(r);
-    const uint64_t start = clock_ns();
-    TRY(trainer_check(r->trainer, r->at.step));
-    if (!writes(r)) goto done;
-    r->at.seconds = run_seconds(r);
-    TRY(checkpoint_write(r->folder.file[RUN_LAST], &r->at, &of, r->trainer->model.params, r->trainer->optimiser));
-    r->saving = seconds_since(start);
-    r->saved = clock_ns();
-    r->saved_step = r->at.step;
-    r->saved_epoch = r->at.epoch;
-done:
-    return st;
-}
-
-static status put_file(const char *path, const text *t)
-{
-    struct file_writer w;
-    const status st = file_begin(path, &w);
-    if (st != OK) return st;
-    file_put(&w, t->data, t->length);
-    return file_commit(&w);
-}
-
-/* All processes must be about to do the same. */
-static status agree(struct run *r)
-{
-    char seed[NUMBER_BYTES], held_out[2 * NUMBER_BYTES] = "";
-    const struct run_options *o = r->o;
-    if (!shares(r)) return OK;
-    plain_snprintf(seed, sizeof seed, "%" PRId64, o->settings->train.seed);
-    if (r->held_out)
-        plain_snprintf(held_out, sizeof held_out, "%zu %zu", dataset_class_count(r->held_out),
-                       dataset_count(r->held_out));
-    const struct peers_fact facts[] = {{"version", o->version ? o->version : "", true},
-                                       {"seed", seed, true},
-                                       {"recipe", text_string(&r->travelling), false},
-                                       {"maths", maths_name(o->device->maths), true},
-                                       {"order of sums", o->in_order ? "fixed" : "free", true},
-                                       {"training set", r->fingerprint, false},
-                                       {"validation set", held_out, false}};
-    return peers_agree(r->peers, sizeof facts / sizeof *facts, facts);
-}
-
-static status open_trainer(struct run *r)
-{
-    status st = OK;
-    const struct run_options *o = r->o;
-    TRY(trainer_new(o->device, r->data, o->settings, &r->trainer));
-    if (r->share.parts > 1 || exchange_wanted(r->peers)) TRY(trainer_share(r->trainer, r->peers));
-    const size_t most = share_most(&r->share, &o->settings->train, r->trainer->course);
-    r->picture = calloc(most, sizeof *r->picture);
-    if (!r->picture) TRY(fail(ST_MEMORY, "no memory for parts of %zu pictures", most));
-    if (writes(r) && course_left_out(r->trainer->course))
-        log_line(o->log, LOG_WARN, "%zu of %zu training classes have too few pictures for an episode and are left out",
-                 course_left_out(r->trainer->course), dataset_class_count(r->data));
-done:
-    return st;
-}
-
-/* What the run's folder gets before the first step. */
-static status open_record(struct run *r)
-{
-    status st = OK;
-    if (!writes(r)) return OK;
-    run_folder_sweep(&r->folder);
-    TRY(put_file(r->folder.file[RUN_RECIPE], &r->recipe));
-    TRY(record_open(&(struct record_options){.folder = &r->folder,
-                                             .settings = r->o->settings,
-                                             .recipe = text_string(&r->recipe),
-                                             .facts = r->o->facts,
-                                             .keep_epochs = (size_t)r->at.epoch,
-                                             .tensorboard = r->o->tensorboard},
-                    &r->record));
-done:
-    return st;
-}
-
-static status run_open(struct run *r)
-{
-    status st = OK;
-    const struct run_options *o = r->o;
-    TRY(run_settings_check(o->settings));
-    if (shares(r)) r->peers->in_order = o->in_order;
-    TRY(share_take(o->settings, r->peers, &r->share));
-    TRY(write_recipes(r));
-    if (writes(r)) TRY(run_folder_open(o->folder, o->resume, o->force, &r->folder));
-    TRY(open_data(r));
-    TRY(open_trainer(r));
-    TRY(dataset_fingerprint(r->data, r->fingerprint));
-    TRY(agree(r));
-    TRY(go_on(r));
-    TRY(open_record(r));
-    r->before = r->at.seconds;
-    r->first_pictures = r->at.pictures;
-    r->began = clock_ns();
-    if (r->at.epoch < (uint64_t)o->settings->train.epochs) TRY(open_input(r));
-    TRY(save(r));
-done:
-    return st;
-}
-
-static void run_close(struct run *r)
-{
-    loader_free(r->loader);
-    feed_close(&r->feed);
-    free(r->picture);
-    trainer_free(r->trainer);
-    stock_free(r->stock);
-    stock_free(r->held_stock);
-    dataset_close(r->data);
-    dataset_close(r->held_out);
-    record_close(r->record);
-    run_folder_close(&r->folder);
-    text_free(&r->recipe);
-    text_free(&r->travelling);
-    text_free(&r->identity);
-}
 
 /* Progress */
 
@@ -326,7 +48,7 @@ static void tell(struct run *r, const struct run_progress *p)
 {
     if (!r->o->progress || r->o->progress(r->o->context, p)) return;
     r->wish = true;
-    if (!shares(r)) r->stopped = true;
+    if (r->peers->size == 1) r->stopped = true;
 }
 
 static bool validating(void *context, size_t done, size_t of)
@@ -336,7 +58,7 @@ static bool validating(void *context, size_t done, size_t of)
     p.done = done;
     p.of = of;
     tell(r, &p);
-    return shares(r) || !r->stopped; /* the others would wait for our part */
+    return r->peers->size > 1 || !r->stopped; /* the others would wait for our part */
 }
 
 /* Epochs */
@@ -425,9 +147,9 @@ static status step(struct run *r)
     struct lesson l;
     double votes[VOTES] = {0};
     const bool last = r->at.index + 1 == course_steps(r->trainer->course);
-    r->saves = writes(r) && wants_checkpoint(r, r->at.step + 1);
+    r->saves = run_writes(r) && wants_checkpoint(r, r->at.step + 1);
     votes[VOTE_STOP] = r->wish;
-    votes[VOTE_LOOK] = writes(r) && (r->saves || seconds_since(r->looked) >= LOOK_SECONDS);
+    votes[VOTE_LOOK] = run_writes(r) && (r->saves || seconds_since(r->looked) >= LOOK_SECONDS);
     TRY(course_next(r->trainer->course, &l));
     TRY((r->trainer->running ? shared_step : whole_step)(r, &l, votes));
     r->at.loss += votes[VOTE_LOSS];
@@ -446,12 +168,12 @@ static status train_epoch(struct run *r)
 {
     status st = OK;
     /* One of the processes counts what was there before. */
-    const struct tallied sums = {.loss = writes(r) ? r->at.loss : 0, .right = writes(r) ? r->at.right : 0};
+    const struct tallied sums = {.loss = run_writes(r) ? r->at.loss : 0, .right = run_writes(r) ? r->at.right : 0};
     if (!r->o->device->on_host) TRY(trainer_tally_begin(r->trainer, &sums));
     while (r->at.index < course_steps(r->trainer->course) && !r->stopped) {
         TRY(step(r));
         if (r->looks) TRY(look(r));
-        if (r->saves) TRY(save(r));
+        if (r->saves) TRY(run_save(r));
         const struct run_progress p = progress_of(r, RUN_STEP);
         tell(r, &p);
     }
@@ -471,7 +193,7 @@ static status keep(struct run *r, const struct interval *validation, bool *best)
         r->at.best_epochs = r->at.epoch + 1;
     }
     const bool last = r->at.epoch + 1 == (uint64_t)s->train.epochs;
-    if (!writes(r)) return OK;
+    if (!run_writes(r)) return OK;
     if (s->validate.select == SELECT_BEST && !*best && !(last && r->at.best_epochs == 0)) return OK; /* never nothing */
     const struct keep_facts facts = {.version = r->o->version,
                                      .recipe = text_string(&r->travelling),
@@ -515,13 +237,13 @@ static status end_epoch(struct run *r)
     TRY(keep(r, &validation, &p.best));
     const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,
                                       p.rate,      p.seconds,  validation, p.best};
-    if (writes(r)) TRY(record_add(r->record, &line));
+    if (run_writes(r)) TRY(record_add(r->record, &line));
     r->at.epoch++;
     r->at.index = r->at.right = r->at.asked = 0;
     r->at.loss = 0;
     if (r->at.epoch == p.epochs || wants_checkpoint(r, r->at.step) ||
         seconds_since(r->saved) >= fmax(EPOCH_SECONDS, EPOCH_SAVES * r->saving))
-        TRY(save(r));
+        TRY(run_save(r));
     p.epoch = r->at.epoch;
     p.validation = validation;
     tell(r, &p);
@@ -543,8 +265,8 @@ static status run_epochs(struct run *r, struct run_result *out)
         out->accuracy = p.accuracy;
         if (r->at.epoch < (uint64_t)r->o->settings->train.epochs) TRY(course_seek(r->trainer->course, r->at.epoch, 0));
     }
-    if (writes(r)) TRY(record_finish(r->record));
-    if (r->stopped && (r->saved_step != r->at.step || r->saved_epoch != r->at.epoch)) TRY(save(r));
+    if (run_writes(r)) TRY(record_finish(r->record));
+    if (r->stopped && (r->saved_step != r->at.step || r->saved_epoch != r->at.epoch)) TRY(run_save(r));
 done:
     return st;
 }
