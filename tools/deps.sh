@@ -30,6 +30,7 @@ case ${1:-build} in
         if command -v clang > /dev/null 2>&1 && ! ls "$(clang -print-resource-dir)"/lib/*/*fuzzer*.a > /dev/null 2>&1; then
             missing="$missing libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
         fi ;;
+    wheel) need tar tar; "$(dirname "$0")/python.sh" setuptools wheel > /dev/null || missing="$missing python3 python3-setuptools python3-wheel" ;;
     valgrind) need valgrind valgrind ;;
     deb)
         need gcc gcc; need cmake cmake; need objcopy binutils
@@ -38,7 +39,7 @@ case ${1:-build} in
         want microhttpd.h libmicrohttpd-dev
         missing="$missing$wanted" wanted="" ;; # a package has every format
     deb-check) need debootstrap debootstrap ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, deb and deb-check" >&2; exit 2 ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, wheel, deb and deb-check" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 
