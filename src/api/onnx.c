@@ -3,56 +3,40 @@
  * ONNX has maps as [n, c, h, w], the tape as [n, h, w, c]: a value that is [n, h, w, c] there is simply known to be turned
  * here, and the two permutes at the ends of a network become nothing. A norm behind a convolution whose result nobody
  * else takes goes into its weights; any other stays a BatchNormalization. */
-#include "api/net.h"
+#include "api/onnx.h"
 #include "base/plain.h"
-#include "base/size.h"
-#include "ops/steps.h"
-#include "weights/onnx.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 96, LEAST_SIDE = 8, MOST_SIDE = 4096 };
-
-struct value { /* what a step gave */
-    char name[NAME];
-    bool turned; /* [n, h, w, c] on the tape */
-};
-
-struct writer {
-    centra_net *net;
-    const struct steps *steps;
-    struct onnx *model;
-    struct value *value; /* one for each step */
-    size_t result;       /* the step that is called "features" */
-};
+enum { LEAST_SIDE = 8, MOST_SIDE = 4096 };
 
 /* What a tensor of the device is called: its parameter's name, else `other`. */
-static void name_of(const struct writer *w, const tensor *x, const char *other, char out[NAME])
+static void name_of(const struct onnx_writer *w, const tensor *x, const char *other, char out[ONNX_NAME])
 {
     for (size_t i = 0; i < params_count(w->net->params); i++) {
         const struct param *p = params_at(w->net->params, i);
         if (p->value.data == x->data) other = p->name;
     }
-    plain_snprintf(out, NAME, "%s", other);
+    plain_snprintf(out, ONNX_NAME, "%s", other);
 }
 
 /* "layer1.0.weight" becomes "layer1.0.bias". */
-static void bias_name(const char *weight, char out[NAME])
+static void bias_name(const char *weight, char out[ONNX_NAME])
 {
     const size_t length = strlen(weight),
                  end = length > 7 && !strcmp(weight + length - 7, ".weight") ? length - 7 : length;
-    plain_snprintf(out, NAME, "%.*s.bias", (int)end, weight);
+    plain_snprintf(out, ONNX_NAME, "%.*s.bias", (int)end, weight);
 }
 
-static status download(const struct writer *w, const tensor *x, float *to)
+static status download(const struct onnx_writer *w, const tensor *x, float *to)
 {
     struct device *d = w->net->session->dev;
     return d->download(d, to, x->data, tensor_bytes(x));
 }
 
 /* A tensor of the device as a constant; its name goes to `name`. */
-static status constant_of(struct writer *w, const tensor *x, const char *other, char name[NAME])
+static status constant_of(struct onnx_writer *w, const tensor *x, const char *other, char name[ONNX_NAME])
 {
     name_of(w, x, other, name);
     float *data = onnx_constant(w->model, name, x->rank, x->dim);
@@ -60,7 +44,7 @@ static status constant_of(struct writer *w, const tensor *x, const char *other, 
 }
 
 /* Scale and shift of a norm, [channels] each in one piece of memory. */
-static status norm_affine(const struct writer *w, const struct step *norm, double **out)
+static status norm_affine(const struct onnx_writer *w, const struct step *norm, double **out)
 {
     const size_t c = norm->norm.gain.dim[0];
     const tensor *each[] = {&norm->norm.gain, &norm->norm.bias, &norm->norm.mean, &norm->norm.variance};
@@ -85,7 +69,7 @@ done:
 }
 
 /* Weights and bias (0 where the convolution has none) scaled by channel, the shift added to the bias. */
-static status fold(struct writer *w, const struct step *norm, size_t out, size_t each, float *weight, float *bias)
+static status fold(struct onnx_writer *w, const struct step *norm, size_t out, size_t each, float *weight, float *bias)
 {
     double *affine = NULL;
     const status st = norm_affine(w, norm, &affine);
@@ -97,7 +81,7 @@ static status fold(struct writer *w, const struct step *norm, size_t out, size_t
 }
 
 /* The bias of a convolution, before any norm. */
-static status conv_bias(struct writer *w, const struct step_conv *c, const char *name, float **out)
+static status conv_bias(struct onnx_writer *w, const struct step_conv *c, const char *name, float **out)
 {
     *out = onnx_constant(w->model, name, 1, c->weight.dim);
     if (!*out) return ST_MEMORY;
@@ -107,9 +91,9 @@ static status conv_bias(struct writer *w, const struct step_conv *c, const char 
 }
 
 /* The convolution `step` with the norm behind it, or without when that is NULL, under the name `output`. */
-static status add_conv(struct writer *w, const struct step *step, const struct step *norm, const char *output)
+static status add_conv(struct onnx_writer *w, const struct step *step, const struct step *norm, const char *output)
 {
-    char name[NAME], bias[NAME];
+    char name[ONNX_NAME], bias[ONNX_NAME];
     const struct step_conv *c = &step->conv;
     const tensor *weight = &c->weight;
     const int64_t stride = (int64_t)c->stride, from = (int64_t)c->pad[0], to = (int64_t)c->pad[1];
@@ -139,7 +123,7 @@ done:
 }
 
 /* Whether the only one who takes the convolution's result is a norm. */
-static bool folds_into_norm(const struct writer *w, size_t conv)
+static bool folds_into_norm(const struct onnx_writer *w, size_t conv)
 {
     if (steps_at(w->steps, conv)->users != 1) return false;
     for (size_t i = conv + 1; i <= w->steps->count; i++)
@@ -147,11 +131,11 @@ static bool folds_into_norm(const struct writer *w, size_t conv)
     return false;
 }
 
-static status add_norm(struct writer *w, const struct step *step, const char *output)
+static status add_norm(struct onnx_writer *w, const struct step *step, const char *output)
 {
     static const char *const other[] = {"gain", "bias", "mean", "variance"};
     const tensor *each[] = {&step->norm.gain, &step->norm.bias, &step->norm.mean, &step->norm.variance};
-    char name[4][NAME], fallback[NAME];
+    char name[4][ONNX_NAME], fallback[ONNX_NAME];
     status st = OK;
     const struct step *before = steps_at(w->steps, step->in[0]);
     if (before->kind == STEP_CONV && folds_into_norm(w, step->in[0])) return add_conv(w, before, step, output);
@@ -168,7 +152,7 @@ done:
     return st;
 }
 
-static void add_leaky_relu(struct writer *w, const struct step *step, const char *output)
+static void add_leaky_relu(struct onnx_writer *w, const struct step *step, const char *output)
 {
     onnx_add(w->model, &(struct onnx_node){.type = step->slope == 0 ? "Relu" : "LeakyRelu",
                                            .output = output,
@@ -177,9 +161,9 @@ static void add_leaky_relu(struct writer *w, const struct step *step, const char
                                            .attribute = {onnx_number("alpha", step->slope)}});
 }
 
-static status add_clip(struct writer *w, const struct step *step, const char *output)
+static status add_clip(struct onnx_writer *w, const struct step *step, const char *output)
 {
-    char low[NAME], high[NAME];
+    char low[ONNX_NAME], high[ONNX_NAME];
     plain_snprintf(low, sizeof low, "%.60s.low", output);
     plain_snprintf(high, sizeof high, "%.60s.high", output);
     float *from = onnx_constant(w->model, low, 0, NULL), *to = onnx_constant(w->model, high, 0, NULL);
@@ -191,7 +175,7 @@ static status add_clip(struct writer *w, const struct step *step, const char *ou
     return OK;
 }
 
-static void add_max_pool2(struct writer *w, const struct step *step, const char *output)
+static void add_max_pool2(struct onnx_writer *w, const struct step *step, const char *output)
 {
     const int64_t two[] = {2, 2};
     onnx_add(w->model,
@@ -202,66 +186,8 @@ static void add_max_pool2(struct writer *w, const struct step *step, const char 
                                  .attribute = {onnx_ints("kernel_shape", 2, two), onnx_ints("strides", 2, two)}});
 }
 
-/* Cell i of op_adaptive_pool: rows from..to of `size` that become `cells`. */
-static size_t cell_from(size_t i, size_t size, size_t cells) { return i * size / cells; }
-static size_t cell_to(size_t i, size_t size, size_t cells) { return size_div_up((i + 1) * size, cells); }
-
-/* Whether all cells have one size and one distance, as an AveragePool needs them. */
-static bool even_cells(size_t size, size_t cells, int64_t *kernel, int64_t *stride)
-{
-    const size_t first = cell_to(0, size, cells), step = cells > 1 ? cell_from(1, size, cells) : 1;
-    for (size_t i = 0; i < cells; i++)
-        if (cell_from(i, size, cells) != i * step || cell_to(i, size, cells) != i * step + first) return false;
-    *kernel = (int64_t)first;
-    *stride = (int64_t)step;
-    return step > 0;
-}
-
-/* A matrix that averages along one axis: [cells, size], or turned [size, cells]. */
-static status add_averages(struct writer *w, const char *name, size_t size, size_t cells, bool turned)
-{
-    const size_t dim[] = {turned ? size : cells, turned ? cells : size};
-    float *m = onnx_constant(w->model, name, 2, dim);
-    if (!m) return ST_MEMORY;
-    memset(m, 0, size * cells * sizeof *m);
-    for (size_t i = 0; i < cells; i++) {
-        const size_t from = cell_from(i, size, cells), to = cell_to(i, size, cells);
-        for (size_t j = from; j < to; j++)
-            m[turned ? j * cells + i : i * size + j] = (float)(1.0 / (double)(to - from));
-    }
-    return OK;
-}
-
-/* An AveragePool where that can; else rows and columns are averaged by matrices. */
-static status add_adaptive_pool(struct writer *w, const struct step *step, const char *output)
-{
-    const size_t *in = steps_at(w->steps, step->in[0])->dim, *out = step->dim;
-    const char *x = w->value[step->in[0]].name;
-    int64_t kernel[2], stride[2];
-    char rows[NAME], columns[NAME], half[NAME];
-    status st = OK;
-    if (even_cells(in[2], out[2], &kernel[0], &stride[0]) && even_cells(in[3], out[3], &kernel[1], &stride[1])) {
-        onnx_add(w->model, &(struct onnx_node){
-                               .type = "AveragePool",
-                               .output = output,
-                               .input = {x},
-                               .attributes = 2,
-                               .attribute = {onnx_ints("kernel_shape", 2, kernel), onnx_ints("strides", 2, stride)}});
-        return OK;
-    }
-    plain_snprintf(rows, sizeof rows, "%.60s.rows", output);
-    plain_snprintf(columns, sizeof columns, "%.60s.columns", output);
-    plain_snprintf(half, sizeof half, "%.60s.half", output);
-    TRY(add_averages(w, rows, in[2], out[2], false));
-    TRY(add_averages(w, columns, in[3], out[3], true));
-    onnx_add(w->model, &(struct onnx_node){.type = "MatMul", .output = half, .input = {x, columns}});
-    onnx_add(w->model, &(struct onnx_node){.type = "MatMul", .output = output, .input = {rows, half}});
-done:
-    return st;
-}
-
 /* (pictures - mean) / std. A border of zeros would be another colour before than behind, so no convolution takes it in. */
-static status add_input(struct writer *w, const struct step *step, const char *output)
+static status add_input(struct onnx_writer *w, const struct step *step, const char *output)
 {
     static const size_t dim[] = {1, 3, 1, 1};
     const struct transform *t = &w->net->transform;
@@ -276,10 +202,10 @@ static status add_input(struct writer *w, const struct step *step, const char *o
 }
 
 /* The two orders that turn maps: to [n, h, w, c], and back. */
-static status turn(struct writer *w, const struct step *step, size_t number)
+static status turn(struct onnx_writer *w, const struct step *step, size_t number)
 {
     static const int last[] = {0, 2, 3, 1}, first[] = {0, 3, 1, 2};
-    const struct value *x = &w->value[step->in[0]];
+    const struct onnx_value *x = &w->value[step->in[0]];
     const bool to_last = step->rank == 4 && !memcmp(step->order, last, sizeof last);
     if (x->turned == to_last || step->rank != 4 || (!to_last && memcmp(step->order, first, sizeof first)))
         return fail(ST_UNSUPPORTED, "a network that permutes axes otherwise than to channels-last and back cannot be "
@@ -290,7 +216,7 @@ static status turn(struct writer *w, const struct step *step, size_t number)
 }
 
 /* Convolutions, norms and max pooling are of turned maps, adaptive pooling of others; the rest takes either. */
-static status layout_fits(const struct writer *w, const struct step *step)
+static status layout_fits(const struct onnx_writer *w, const struct step *step)
 {
     const bool turned = w->value[step->in[0]].turned;
     const bool wants = step->kind == STEP_CONV || step->kind == STEP_NORM || step->kind == STEP_MAX_POOL2;
@@ -302,10 +228,10 @@ static status layout_fits(const struct writer *w, const struct step *step)
     return OK;
 }
 
-static status add_step(struct writer *w, size_t number)
+static status add_step(struct onnx_writer *w, size_t number)
 {
     const struct step *step = steps_at(w->steps, number);
-    struct value *v = &w->value[number];
+    struct onnx_value *v = &w->value[number];
     status st = OK;
     if (step->kind == STEP_PERMUTE) return turn(w, step, number);
     if (step->kind != STEP_INPUT) TRY(layout_fits(w, step));
@@ -326,7 +252,7 @@ static status add_step(struct writer *w, size_t number)
     case STEP_LEAKY_RELU: add_leaky_relu(w, step, v->name); break;
     case STEP_CLIP: st = add_clip(w, step, v->name); break;
     case STEP_MAX_POOL2: add_max_pool2(w, step, v->name); break;
-    case STEP_ADAPTIVE_POOL: st = add_adaptive_pool(w, step, v->name); break;
+    case STEP_ADAPTIVE_POOL: st = onnx_adaptive_pool(w, step, v->name); break;
     case STEP_PERMUTE: break;
     }
 done:
@@ -345,7 +271,7 @@ static void add_options(const centra_net *n, text *to)
     }
 }
 
-static status add_meta(struct writer *w)
+static status add_meta(struct onnx_writer *w)
 {
     text options = {0}, extractor = {0};
     status st = OK;
@@ -363,7 +289,7 @@ done:
     return st;
 }
 
-static status write_steps(struct writer *w, size_t last, const char *path)
+static status write_steps(struct onnx_writer *w, size_t last, const char *path)
 {
     status st = OK;
     TRY(onnx_new(&w->model));
@@ -408,7 +334,7 @@ done:
 centra_status centra_net_write_onnx(centra_net *n, size_t side, const char *path)
 {
     struct steps steps = {0};
-    struct writer w = {.net = n, .steps = &steps};
+    struct onnx_writer w = {.net = n, .steps = &steps};
     size_t last = 0;
     status st = OK;
     if (!n || !path) return (centra_status)fail(ST_USAGE, "centra_net_write_onnx needs a network and a path");
