@@ -164,11 +164,24 @@ class Handles(unittest.TestCase):
     def test_nothing_is_freed_in_a_forked_child_and_it_can_work(self):
         code = """
 import os, centra, numpy as np
+from centra import _c
+close, parent = _c.lib.centra_session_close, os.getpid()
+opened = {}  # by whom
+def spy(pointer):
+    if opened[pointer] != os.getpid():
+        os._exit(7)
+    close(pointer)
+_c.lib.centra_session_close = spy
+def session():
+    s = centra.default_session()
+    opened[s.handle] = os.getpid()
+session()
 x = np.random.default_rng(0).normal(size=(4, 3, 2)); labels = [0, 0, 1, 1]
 wanted = centra.score(x, labels, x).scores
 head = centra.Head()
 pid = os.fork()
 if pid == 0:
+    session()
     same = (centra.score(x, labels, x).scores == wanted).all()
     try:
         head.score(x, labels, x)
