@@ -12,7 +12,7 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser install deb deb-check clean help
+.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser wheel install deb deb-check clean help
 .DEFAULT_GOAL := all
 
 all: configure ## build/centra, build/libcentra.so, build/libcentra.a
@@ -58,6 +58,10 @@ valgrind: ## memory check of the portable path
 
 browser: all ## the page of centra serve, driven in Chromium
 	@tools/browser.sh $(BUILD)
+
+wheel: ## the Python package in build/wheel: a wheel and its sources, made offline
+	@tools/deps.sh wheel
+	@tools/wheel.sh $(BUILD)/wheel
 
 install: all ## to PREFIX (default /usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(abspath $(PREFIX))

@@ -170,6 +170,14 @@ CENTRA_API centra_status centra_episode_way(const centra_episode *episode, size_
  * not finite are refused with the place of the first. */
 CENTRA_API centra_status centra_head_score(centra_head *head, const centra_episode *episode,
                                            const centra_result *result);
+/* Gradients of a loss of the caller's own: how it changes with the results, as arrays like those of centra_result. */
+typedef struct centra_upstream {
+    const void *scores, *centrality_support, *centrality_query; /* NULL: it does not depend on them */
+} centra_upstream;
+/* Scores as centra_head_score does and goes back from `upstream`: grad_support, grad_query and grad_params are then of that
+ * loss. Query labels are not looked at, and a loss cannot be asked for. */
+CENTRA_API centra_status centra_head_backward(centra_head *head, const centra_episode *episode,
+                                              const centra_upstream *upstream, const centra_result *result);
 /* Device bytes held for such calls. */
 CENTRA_API size_t centra_session_bytes(const centra_session *session);
 
@@ -278,6 +286,12 @@ CENTRA_API centra_status centra_net_extractor(centra_net *net, const char *extra
  * dim[3]] in the network's precision, owned by the network and valid until its next call. */
 CENTRA_API centra_status centra_net_encode(centra_net *net, const void *pictures, size_t count, size_t height,
                                            size_t width, const void **features, size_t dim[4]);
+
+/* Writes the network as an ONNX file (opset 17), batch norms folded into convolutions where they follow one. Its input "pictures"
+ * is [n, 3, side, side] for any n, pixels / 255 in RGB: the first nodes subtract the mean and divide by the deviation. Its
+ * output "features" is the last map, [n, C, h, w], whatever the extractor. Side 0: that of the model, 84 for a network that
+ * came from none. The network is single, on a device that computes in f32. */
+CENTRA_API centra_status centra_net_write_onnx(centra_net *net, size_t side, const char *path);
 
 /* For benchmarks: the same pass over the same random pictures again and again. With `train` it goes forward with batch
  * statistics, back from a fixed gradient of the features, and does a step of SGD at rate 0, so that only the running

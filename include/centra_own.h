@@ -32,6 +32,13 @@ CENTRA_API void centra_model_describe(const centra_model *model, centra_model_in
  * the thread's next call. CENTRA_USAGE behind the last. */
 CENTRA_API centra_status centra_model_shipped(size_t index, const char **name, const char **path);
 
+/* The model's network with its weights and extractor, in single precision: for centra_net_encode and centra_net_write_onnx. It
+ * keeps nothing of the model, belongs to its session and must be freed before it. */
+CENTRA_API centra_status centra_model_net(centra_session *session, const centra_model *model, centra_net **out);
+/* What the model's network is shown of a picture, resized, cut and normalised as the model wants it: [cells, 3, side, side],
+ * with centra_extractor_cells of its extractor. */
+CENTRA_API centra_status centra_model_input(const centra_model *model, const centra_picture *picture, float *out);
+
 /* A model at work in a session. Belongs to both and must be freed before them. */
 typedef struct centra_classifier centra_classifier;
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# deb.sh OUT [JOBS] - the Debian packages centra, libcentra0 and libcentra-dev of this tree, built, checked by lintian and
+# deb.sh OUT [JOBS] - the Debian packages centra, libcentra0, libcentra-dev and python3-centra of this tree, built, checked by lintian and
 # left in OUT. packaging/debian becomes debian/ in a copy of the sources, so that this folder stays as it is. The
 # maintainer is DEBFULLNAME <DEBEMAIL>; the date is that of the last commit, so that the same sources give the same files.
 set -eu

@@ -45,4 +45,4 @@ inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin ${http_proxy:+http_proxy="$
 inside program
 step "the program was installed, used and purged"
 inside library
-step "a client was compiled against the library and run; all three were purged"
+step "a client was compiled against the library and run; Python used it too; all were purged"

@@ -39,8 +39,13 @@ library() {
     if ldd /debs/static | grep -q libcentra; then die "the static client uses the shared library"; fi
     as_user /debs/shared | diff - score.txt
     as_user /debs/static | diff - score.txt
+    as_user python3 -c "import centra; print(len(centra.heads()), 'heads in Python')"
+    quietly apt-get purge -y centra libcentra0 libcentra-dev python3-centra
+    quietly apt-get install -y --no-install-recommends /debs/libcentra0_*.deb /debs/python3-centra_*.deb
+    as_user python3 -c "import centra, numpy; print(centra.score(numpy.eye(4)[:, :, None], [0, 1, 2, 3], numpy.eye(4)[:, :, None]).predictions)" |
+        grep -q '\[0 1 2 3\]' || die "python3-centra does not compute with libcentra0 alone"
     cd /
-    quietly apt-get purge -y centra libcentra0 libcentra-dev
+    quietly apt-get purge -y libcentra0 python3-centra
     left=$(files | grep centra || true)
     [ -z "$left" ] || die "left after the purge: $left"
 }

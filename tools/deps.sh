@@ -30,15 +30,19 @@ case ${1:-build} in
         if command -v clang > /dev/null 2>&1 && ! ls "$(clang -print-resource-dir)"/lib/*/*fuzzer*.a > /dev/null 2>&1; then
             missing="$missing libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
         fi ;;
+    wheel) need tar tar; "$(dirname "$0")/python.sh" setuptools wheel > /dev/null || missing="$missing python3 python3-setuptools python3-wheel" ;;
     valgrind) need valgrind valgrind ;;
     deb)
         need gcc gcc; need cmake cmake; need objcopy binutils
-        need dh debhelper; need dpkg-buildpackage dpkg-dev; need fakeroot fakeroot; need lintian lintian
+        need dh debhelper; need dh_python3 dh-python; need dpkg-buildpackage dpkg-dev; need fakeroot fakeroot; need lintian lintian
         want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev
         want microhttpd.h libmicrohttpd-dev
+        for module in numpy setuptools; do
+            /usr/bin/python3 -c "import $module" > /dev/null 2>&1 || missing="$missing python3 python3-$module"
+        done
         missing="$missing$wanted" wanted="" ;; # a package has every format
     deb-check) need debootstrap debootstrap ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, deb and deb-check" >&2; exit 2 ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, wheel, deb and deb-check" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 

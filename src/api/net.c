@@ -37,6 +37,7 @@ centra_status centra_net_new(centra_session *session, const char *name, const ce
     if (!n) return (centra_status)fail(ST_MEMORY, "no memory for a network");
     n->session = session;
     n->type = precision == CENTRA_F32 ? DT_F32 : DT_F64;
+    n->transform = transform_standard(TRANSFORM_RESIZE_CROP, 84, 8);
     TRY(net_find(name, &n->net));
     TRY(make_settings(n, options, option_count));
     n->params = params_new(session->dev);
@@ -57,6 +58,7 @@ void centra_net_free(centra_net *n)
     if (!n) return;
     params_free(n->params);
     free(n->settings);
+    arena_free(n->memory);
     free(n->features);
     free(n);
 }

@@ -2,6 +2,8 @@
 #ifndef API_NET_H
 #define API_NET_H
 #include "api/session.h"
+#include "base/arena.h"
+#include "image/transform.h"
 #include "nets/extract.h"
 #include "nets/net.h"
 
@@ -11,6 +13,8 @@ struct centra_net {
     void *settings;        /* owned */
     struct params *params; /* owned */
     struct extractor extractor;
+    struct transform transform; /* of its pictures: the model's, or the standard one */
+    arena *memory;              /* owned: texts of settings that a model brought; else NULL */
     dtype type;
     size_t batches; /* that went through since the weights were loaded; after some, they are frozen */
     char *features; /* owned: the last result */

@@ -4,9 +4,14 @@
 #include "base/size.h"
 #include <math.h>
 
-static status check(const centra_head *h, const centra_episode *e, const centra_result *r)
+static bool wants_centrality(const centra_upstream *u, const centra_result *r)
 {
-    if (!h || !e || !r) return fail(ST_USAGE, "centra_head_score needs a head, an episode and a result");
+    return r->centrality_support || r->centrality_query || (u && (u->centrality_support || u->centrality_query));
+}
+
+/* `u` is NULL for a plain score. */
+static status check(const centra_head *h, const centra_episode *e, const centra_upstream *u, const centra_result *r)
+{
     if (e->precision != CENTRA_F32 && e->precision != CENTRA_F64)
         return fail(ST_USAGE, "precision %d does not exist; use CENTRA_F32 or CENTRA_F64", (int)e->precision);
     if (!e->support || !e->support_labels || !e->query)
@@ -15,9 +20,12 @@ static status check(const centra_head *h, const centra_episode *e, const centra_
         return fail(ST_SHAPE,
                     "an episode of %zu support and %zu query pictures, %zu channels, %zu and %zu locations is empty",
                     e->support_count, e->query_count, e->channels, e->support_locations, e->query_locations);
-    if ((r->loss || r->grad_support || r->grad_query || r->grad_params) && !e->query_labels)
+    if (!u && (r->loss || r->grad_support || r->grad_query || r->grad_params) && !e->query_labels)
         return fail(ST_USAGE, "a loss and its gradients need query labels");
-    if ((r->centrality_support || r->centrality_query) && !h->head->centrality)
+    if (u && r->loss) return fail(ST_USAGE, "the loss is the caller's own; centra_head_score computes one");
+    if (u && !u->scores && !u->centrality_support && !u->centrality_query)
+        return fail(ST_USAGE, "there is nothing to go back from: upstream has no array");
+    if (wants_centrality(u, r) && !h->head->centrality)
         return fail(ST_USAGE, "head %s has no centralities", h->head->name);
     return OK;
 }
@@ -79,7 +87,45 @@ static status fetch_loss(struct device *d, const var *loss, double *to)
     return st;
 }
 
-static status run(centra_head *h, const centra_episode *e, const centra_result *r)
+/* Adds a result to those to go back from, with the caller's array as its gradient. */
+struct sources {
+    size_t count;
+    var *of[3];
+    tensor gradient[3];
+};
+
+static status add_source(tape *t, struct sources *s, var *v, const void *gradient)
+{
+    struct device *d = tape_device(t);
+    status st = OK;
+    if (!gradient) return OK;
+    tensor *g = &s->gradient[s->count];
+    *g = v->value;
+    g->data = (void *)(uintptr_t)gradient; /* only read */
+    if (!d->on_host) {
+        TRY(tape_tensor(t, g->type, g->rank, g->dim, g));
+        TRY(d->upload(d, g->data, gradient, tensor_bytes(g)));
+    }
+    s->of[s->count++] = v;
+done:
+    return st;
+}
+
+static status go_back(tape *t, const struct head_result *out, const centra_upstream *u)
+{
+    struct sources s = {0};
+    status st = OK;
+    if (!u) return tape_backward(t, out->loss);
+    TRY(tape_status(t));
+    TRY(add_source(t, &s, out->scores, u->scores));
+    TRY(add_source(t, &s, out->pi_support, u->centrality_support));
+    TRY(add_source(t, &s, out->pi_query, u->centrality_query));
+    TRY(tape_backward_from(t, s.count, s.of, (const tensor *[]){&s.gradient[0], &s.gradient[1], &s.gradient[2]}));
+done:
+    return st;
+}
+
+static status run(centra_head *h, const centra_episode *e, const centra_upstream *u, const centra_result *r)
 {
     status st = OK;
     tape *t = h->session->tape;
@@ -88,14 +134,14 @@ static status run(centra_head *h, const centra_episode *e, const centra_result *
     struct head_result out = {0};
     tensor grad_support, grad_query;
     const bool gradients = r->grad_support || r->grad_query || r->grad_params;
-    const unsigned want = r->centrality_support || r->centrality_query ? HEAD_CENTRALITY : 0;
+    const unsigned want = wants_centrality(u, r) ? HEAD_CENTRALITY : 0;
     tape_reset(t, gradients ? TAPE_TRAINING : TAPE_INFERENCE);
     TRY(leaf(h, e, e->support_count, e->support_locations, e->support, r->grad_support, &v.support, &grad_support));
     TRY(leaf(h, e, e->query_count, e->query_locations, e->query, r->grad_query, &v.query, &grad_query));
     v.support_labels = op_labels(t, h->labels.support, e->support_count, v.way);
     if (e->query_labels) v.query_labels = op_labels(t, h->labels.query, e->query_count, v.way);
     h->head->forward(t, h->settings, h->params, &v, want, &out);
-    if (gradients) tape_backward(t, out.loss);
+    if (gradients) TRY(go_back(t, &out, u));
     TRY(tape_status(t));
     TRY(fetch(d, &out.scores->value, r->scores));
     TRY(fetch_loss(d, out.loss, r->loss));
@@ -127,13 +173,13 @@ done:
     return st;
 }
 
-centra_status centra_head_score(centra_head *h, const centra_episode *e, const centra_result *r)
+static status score(centra_head *h, const centra_episode *e, const centra_upstream *u, const centra_result *r)
 {
     status st = OK;
-    TRY(check(h, e, r));
+    TRY(check(h, e, u, r));
     TRY(labels_index(&h->labels, e));
     TRY(head_ready(h, e->channels, precision_of(e)));
-    st = run(h, e, r);
+    st = run(h, e, u, r);
     if (st == OK || st == ST_NUMERIC) {
         const status cause = explain(e, r, h->labels.way);
         if (cause != OK) st = cause;
@@ -141,5 +187,21 @@ centra_status centra_head_score(centra_head *h, const centra_episode *e, const c
     if (st == OK)
         for (size_t i = 0; r->labels && i < h->labels.way; i++) r->labels[i] = h->labels.classes[i];
 done:
-    return (centra_status)st;
+    return st;
+}
+
+centra_status centra_head_score(centra_head *h, const centra_episode *e, const centra_result *r)
+{
+    if (!h || !e || !r) return (centra_status)fail(ST_USAGE, "centra_head_score needs a head, an episode and a result");
+    return (centra_status)score(h, e, NULL, r);
+}
+
+centra_status centra_head_backward(centra_head *h, const centra_episode *e, const centra_upstream *u,
+                                   const centra_result *r)
+{
+    if (!h || !e || !u || !r)
+        return (centra_status)fail(ST_USAGE, "centra_head_backward needs a head, an episode, an upstream and a result");
+    centra_episode unlabelled = *e;
+    unlabelled.query_labels = NULL;
+    return (centra_status)score(h, &unlabelled, u, r);
 }

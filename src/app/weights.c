@@ -1,14 +1,17 @@
-/* weights.c - centra weights: what a file of weights holds, and the same in another format. */
+/* weights.c - centra weights: what a file of weights holds, and the same in another format, or its network as ONNX. */
 #include "app/library.h"
 #include "app/table.h"
 #include "app/terminal.h"
 #include "base/json.h"
 #include <string.h>
 
-static const char *const formats[] = {"safetensors", "npy", NULL};
+enum { TO_SAFETENSORS, TO_NPY, TO_ONNX };
+static const char *const formats[] = {"safetensors", "npy", "onnx", NULL};
 
 struct weights_settings {
     int to; /* index of formats */
+    const char *backbone;
+    int64_t side;
 };
 
 static void add_shape(text *to, const centra_array_info *a)
@@ -86,6 +89,64 @@ static status show(const struct call *c, const centra_weights *w)
     return put(&t);
 }
 
+static bool says_backbone(const centra_weights *w)
+{
+    const char *key, *value;
+    for (size_t i = 0; centra_weights_meta(w, i, &key, &value) == CENTRA_OK; i++)
+        if (!strcmp(key, "backbone")) return true;
+    return false;
+}
+
+/* The network that the file says it is for, or the one that --backbone names. */
+static status open_net(const struct call *c, const centra_weights *w, centra_session *session, centra_net **out)
+{
+    const struct weights_settings *s = c->settings;
+    const char *path = c->arguments[1];
+    centra_model *model = NULL;
+    status st = OK;
+    if (s->backbone) {
+        TRY(library(centra_net_new(session, s->backbone, c->net_options, c->net_option_count, CENTRA_F32, 0, out)));
+        TRY(library(centra_net_load(*out, path)));
+        return OK;
+    }
+    if (!says_backbone(w))
+        TRY(fail(ST_USAGE, "'%.200s' does not say which network it is for; name it with --backbone", path));
+    if (c->net_option_count)
+        TRY(fail(ST_USAGE, "'%.200s' says itself which network it is for; --net options need --backbone", path));
+    TRY(library(centra_model_open(path, &model)));
+    TRY(library(centra_model_net(session, model, out)));
+done:
+    centra_model_close(model);
+    return st;
+}
+
+static status write_onnx(const struct call *c, const centra_weights *w)
+{
+    const struct weights_settings *s = c->settings;
+    centra_session *session = NULL;
+    centra_net *net = NULL;
+    status st = OK;
+    TRY(session_open(c, &session));
+    TRY(open_net(c, w, session, &net));
+    TRY(library(centra_net_write_onnx(net, (size_t)s->side, c->arguments[2])));
+done:
+    centra_net_free(net);
+    centra_session_close(session);
+    return st;
+}
+
+static status convert_to(const struct call *c, const centra_weights *w)
+{
+    const struct weights_settings *s = c->settings;
+    if (s->to != TO_ONNX && (s->backbone || s->side || c->net_option_count))
+        return fail(ST_USAGE, "--backbone, --side and --net options are for --to onnx alone");
+    interrupt_hold();
+    const status st = s->to == TO_ONNX ? write_onnx(c, w)
+                                       : library(centra_weights_convert(w, formats[s->to], c->arguments[2]));
+    interrupt_release();
+    return st;
+}
+
 static status weights_run(const struct call *c)
 {
     centra_weights *w = NULL;
@@ -95,14 +156,7 @@ static status weights_run(const struct call *c)
                                       : "one file is enough: centra weights show FILE");
     status st = library(centra_weights_open(c->arguments[1], &w));
     if (st != OK) return st;
-    if (!convert) {
-        st = show(c, w);
-    } else {
-        interrupt_hold();
-        st = library(
-            centra_weights_convert(w, formats[((const struct weights_settings *)c->settings)->to], c->arguments[2]));
-        interrupt_release();
-    }
+    st = convert ? convert_to(c, w) : show(c, w);
     centra_weights_close(w);
     return st;
 }
@@ -111,7 +165,18 @@ static const char *const what[] = {"convert", "show", NULL};
 
 static const struct option weights_options[] = {
     OPT_NAME(struct weights_settings, to, "to", 0, formats, "convert: the format to write; npy is a new folder"),
+    OPT_TEXT(struct weights_settings, backbone, "backbone", NULL, "NAME",
+             "onnx: the network of a file that does not say it"),
+    OPT_INT(struct weights_settings, side, "side", 0, 0, 4096,
+            "onnx: side of the pictures; 0: the model's own, else 84"),
     OPT_END};
+
+static const char *const weights_details[] = {
+    "--to onnx writes the network itself, for ONNX Runtime and others: opset 17, batch norms folded into the "
+    "convolutions, mean and deviation of the colours in front. Its input is [n, 3, side, side] for any n, pixels "
+    "divided "
+    "by 255; its output is the last map. Options of a network that --backbone names are written --net.KEY VALUE.",
+    NULL};
 
 const struct command weights_command = {
     .name = "weights",
@@ -122,7 +187,9 @@ const struct command weights_command = {
     .choices = what,
     .options = weights_options,
     .settings_bytes = sizeof(struct weights_settings),
+    .net_options = true,
+    .details = weights_details,
     .run = weights_run,
     .examples = {{"centra weights show model.pth", "names, types, shapes and the fingerprint"},
-                 {"centra weights convert model.pth model.safetensors", "the same arrays under the names used here"}},
+                 {"centra weights convert --to onnx model.safetensors model.onnx", "the network for other programs"}},
 };

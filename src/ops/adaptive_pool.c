@@ -2,6 +2,7 @@
  * floor(i h / height) up to ceil((i + 1) h / height), and columns likewise. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 static status adaptive_pool_forward(struct node *n)
 {
@@ -14,8 +15,16 @@ static status adaptive_pool_backward(struct node *n)
     return dx ? N_PRIM(n, adaptive_pool_grad, &n->out[0]->grad, dx) : tape_status(n->tape);
 }
 
-const struct op adaptive_pool_op = {
-    .name = "adaptive_pool", .forward = adaptive_pool_forward, .backward = adaptive_pool_backward};
+static size_t adaptive_pool_tell(const struct node *n, struct steps *to)
+{
+    const size_t *dim = n->out[0]->value.dim;
+    return steps_adaptive_pool(to, n->in[0]->step, dim[2], dim[3]);
+}
+
+const struct op adaptive_pool_op = {.name = "adaptive_pool",
+                                    .forward = adaptive_pool_forward,
+                                    .backward = adaptive_pool_backward,
+                                    .tell = adaptive_pool_tell};
 
 var *op_adaptive_pool(tape *t, var *x, size_t height, size_t width)
 {

@@ -5,6 +5,7 @@
  * x was normalised by is kept on the tape: a later pass may change the running statistics before this one goes back. */
 #include "ops/norm.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 static status keep_running(struct node *n, const struct norm_running *a, tensor *mean, tensor *variance)
 {
@@ -42,7 +43,19 @@ static status batch_norm_backward(struct node *n)
                   a->epsilon, a->batch, dx, dgain, dbias);
 }
 
-const struct op batch_norm_op = {.name = "batch_norm", .forward = batch_norm_forward, .backward = batch_norm_backward};
+static size_t batch_norm_tell(const struct node *n, struct steps *to)
+{
+    const struct norm_running *a = n->attr;
+    const struct norm_input norm = {.mean = &n->saved[0],
+                                    .variance = &n->saved[1],
+                                    .gain = &n->in[1]->value,
+                                    .bias = &n->in[2]->value,
+                                    .epsilon = a->epsilon};
+    return steps_norm(to, n->in[0]->step, &norm);
+}
+
+const struct op batch_norm_op = {
+    .name = "batch_norm", .forward = batch_norm_forward, .backward = batch_norm_backward, .tell = batch_norm_tell};
 
 static bool is_vector(const tensor *x, dtype type, size_t c)
 {

@@ -3,6 +3,7 @@
  * The gradient of a stretched input is the sum over the places it was stretched to (node_give). */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 static status binary_forward(struct node *n)
 {
@@ -61,7 +62,16 @@ done:
     return st;
 }
 
-const struct op binary_op = {.name = "binary", .forward = binary_forward, .backward = binary_backward};
+static size_t binary_tell(const struct node *n, struct steps *to)
+{
+    const bool alike = tensor_same_shape(&n->in[0]->value, &n->in[1]->value);
+    if (*(const enum binary_kind *)n->attr != BINARY_ADD || !alike)
+        return steps_fail(to, "only the sum of two maps of one shape can");
+    return steps_add(to, n->in[0]->step, n->in[1]->step);
+}
+
+const struct op binary_op = {
+    .name = "binary", .forward = binary_forward, .backward = binary_backward, .tell = binary_tell};
 
 /* The common shape of a and b, aligned at their last axes; false when two sizes differ and neither is 1. */
 static bool stretched_shape(const tensor *a, const tensor *b, int *rank, size_t dim[MAX_RANK])

@@ -3,6 +3,7 @@
 #include "base/size.h"
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 enum { MOST_PAD = 1 << 16 };
 
@@ -59,8 +60,16 @@ static status conv2d_backward(struct node *n)
     return st;
 }
 
+static size_t conv2d_tell(const struct node *n, struct steps *to)
+{
+    const struct attr *a = n->attr;
+    const struct step_conv conv = {
+        .weight = n->in[1]->value, .stride = a->s.stride, .pad = {a->s.pad, a->s.pad}, .groups = 1};
+    return steps_conv(to, n->in[0]->step, &conv);
+}
+
 const struct op conv2d_op = {
-    .name = "conv2d", .forward = conv2d_forward, .backward = conv2d_backward, .takes_bf16 = true};
+    .name = "conv2d", .forward = conv2d_forward, .backward = conv2d_backward, .takes_bf16 = true, .tell = conv2d_tell};
 
 /* NULL, or why x and weight do not fit; rank 4 is known. */
 static const char *misfit(const tensor *x, const tensor *weight, struct conv_shape s)

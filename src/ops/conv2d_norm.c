@@ -5,6 +5,7 @@
 #include "base/size.h"
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 struct attr {
     struct conv_norm how;
@@ -47,8 +48,26 @@ static status conv2d_norm_forward(struct node *n)
     return N_PRIM(n, conv2d_affine, &args, &n->out[0]->value);
 }
 
-const struct op conv2d_norm_op = {
-    .name = "conv2d_norm", .forward = conv2d_norm_forward, .backward = NULL, .takes_bf16 = true};
+static size_t conv2d_norm_tell(const struct node *n, struct steps *to)
+{
+    const struct attr *a = n->attr;
+    const struct norm_input norm = {.mean = &a->mean,
+                                    .variance = &a->variance,
+                                    .gain = &n->in[2]->value,
+                                    .bias = &n->in[3]->value,
+                                    .epsilon = a->epsilon};
+    const struct step_conv conv = {
+        .weight = n->in[1]->value, .stride = a->how.stride, .pad = {a->how.pad, a->how.pad}, .groups = 1};
+    size_t x = steps_conv(to, n->in[0]->step, &conv);
+    x = steps_leaky_relu(to, steps_norm(to, x, &norm), a->how.slope);
+    return a->how.pool ? steps_max_pool2(to, x) : x;
+}
+
+const struct op conv2d_norm_op = {.name = "conv2d_norm",
+                                  .forward = conv2d_norm_forward,
+                                  .backward = NULL,
+                                  .takes_bf16 = true,
+                                  .tell = conv2d_norm_tell};
 
 var *op_conv2d_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, const struct conv_norm *how)
 {

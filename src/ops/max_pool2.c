@@ -2,6 +2,7 @@
  * the gradient goes to the first, row by row. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 static status max_pool2_forward(struct node *n) { return N_PRIM(n, max_pool2, &n->in[0]->value, &n->out[0]->value); }
 
@@ -11,7 +12,10 @@ static status max_pool2_backward(struct node *n)
     return dx ? N_PRIM(n, max_pool2_grad, &n->in[0]->value, &n->out[0]->grad, dx) : tape_status(n->tape);
 }
 
-const struct op max_pool2_op = {.name = "max_pool2", .forward = max_pool2_forward, .backward = max_pool2_backward};
+static size_t max_pool2_tell(const struct node *n, struct steps *to) { return steps_max_pool2(to, n->in[0]->step); }
+
+const struct op max_pool2_op = {
+    .name = "max_pool2", .forward = max_pool2_forward, .backward = max_pool2_backward, .tell = max_pool2_tell};
 
 var *op_max_pool2(tape *t, var *x)
 {

@@ -1,6 +1,7 @@
 /* node.c - the making of one record: inputs, outputs, what it saves, its run, and its failure in words. */
 #include "ops/op.h"
 #include "base/plain.h"
+#include "ops/steps.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -111,6 +112,7 @@ var *node_run(struct node *n)
 {
     bool record = false;
     status st = n->op->forward(n);
+    if (st == OK && tape_traced(n->tape)) st = steps_take(tape_traced(n->tape), n);
     if (st != OK) return node_fail_in(n, NULL, st);
     for (int i = 0; i < n->n_out; i++) record |= n->out[i]->needs_grad;
     if (record) tape_record(n);

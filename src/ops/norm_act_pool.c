@@ -3,6 +3,7 @@
  * Nothing but the statistics is kept for the way back: what is in between is computed again from the inputs. */
 #include "ops/norm.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 struct attr {
     struct norm_running of[2];
@@ -80,8 +81,21 @@ static status norm_act_pool_backward(struct node *n)
     return N_PRIM(n, norm_act_pool_grad, &args, a->of[0].batch, &n->out[0]->grad, &to);
 }
 
-const struct op norm_act_pool_op = {
-    .name = "norm_act_pool", .forward = norm_act_pool_forward, .backward = norm_act_pool_backward, .takes_bf16 = true};
+static size_t norm_act_pool_tell(const struct node *n, struct steps *to)
+{
+    const struct attr *a = n->attr;
+    const struct norm_act_args args = args_of(n);
+    size_t x = steps_norm(to, n->in[0]->step, &args.of[0]);
+    if (has_residual(n)) x = steps_add(to, x, steps_norm(to, n->in[3]->step, &args.of[1]));
+    x = steps_leaky_relu(to, x, a->slope);
+    return a->pool ? steps_max_pool2(to, x) : x;
+}
+
+const struct op norm_act_pool_op = {.name = "norm_act_pool",
+                                    .forward = norm_act_pool_forward,
+                                    .backward = norm_act_pool_backward,
+                                    .takes_bf16 = true,
+                                    .tell = norm_act_pool_tell};
 
 static struct norm_running running_of(const struct batch_norm *bn, bool batch)
 {

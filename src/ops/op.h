@@ -7,6 +7,7 @@
 #include "ops/tape.h"
 
 struct node;
+struct steps;
 
 struct op {
     const char *name;
@@ -14,6 +15,8 @@ struct op {
     status (*backward)(
         struct node *n); /* adds to the gradients of the inputs that need one; NULL: not differentiable */
     bool takes_bf16;     /* its maps may be bf16; its other inputs are f32 then */
+    size_t (*tell)(const struct node *n,
+                   struct steps *to); /* what it did, as steps; returns that of out[0]. NULL: cannot be told */
 };
 
 enum { NODE_MAX_IN = 8, NODE_MAX_OUT = 5, NODE_MAX_SAVED = 4 };

@@ -1,6 +1,7 @@
 /* permute - the axes in another order: output axis i is input axis order[i]. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 struct permute {
     int order[MAX_RANK];
@@ -24,7 +25,13 @@ static status permute_backward(struct node *n)
     return st == OK ? node_give(n, n->in[0], &g, 1) : st;
 }
 
-const struct op permute_op = {.name = "permute", .forward = permute_forward, .backward = permute_backward};
+static size_t permute_tell(const struct node *n, struct steps *to)
+{
+    return steps_permute(to, n->in[0]->step, ((const struct permute *)n->attr)->order);
+}
+
+const struct op permute_op = {
+    .name = "permute", .forward = permute_forward, .backward = permute_backward, .tell = permute_tell};
 
 var *op_permute(tape *t, var *x, const int *order)
 {

@@ -17,6 +17,7 @@ struct leaf {
 struct tape {
     struct device *dev;
     struct peers *peers; /* borrowed; NULL: a batch is all here */
+    struct steps *steps; /* borrowed; NULL: not traced */
     enum tape_mode mode;
     arena *host, *values;   /* owned */
     struct node *last;      /* the newest record; they are linked backwards */
@@ -67,6 +68,8 @@ struct device *tape_device(const tape *t) { return t->dev; }
 enum tape_mode tape_get_mode(const tape *t) { return t->mode; }
 void tape_share(tape *t, struct peers *peers) { t->peers = peers && peers->size > 1 ? peers : NULL; }
 struct peers *tape_peers(const tape *t) { return t->peers; }
+void tape_trace(tape *t, struct steps *to) { t->steps = to; }
+struct steps *tape_traced(const tape *t) { return t->steps; }
 size_t tape_bytes_used(const tape *t) { return arena_used(t->values); }
 size_t tape_bytes_held(const tape *t) { return arena_held(t->values); }
 

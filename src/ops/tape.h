@@ -22,6 +22,7 @@ struct var {
     tensor grad;              /* data NULL until first asked for; use var_grad */
     struct param *param;      /* the trained parameter that it stands for; else NULL */
     struct conv_ready *ready; /* of a frozen parameter, on an inference tape; else NULL */
+    size_t step;              /* on a traced tape: the step that gave it (ops/steps.h); 0: none did */
     const struct node *early; /* the record that put its gradient into `grad` ahead of backward (ops/walk_nll.c) */
     tape *tape;
 };
@@ -52,6 +53,11 @@ var *tape_upload(tape *t, dtype type, int rank, const size_t *dim, const void *h
  * over all of them. NULL: it is all here. */
 void tape_share(tape *t, struct peers *peers);
 struct peers *tape_peers(const tape *t); /* NULL: it is all here */
+
+/* From now on every op that runs is told to `to` as well (ops/steps.h); NULL: none is. */
+struct steps;
+void tape_trace(tape *t, struct steps *to);
+struct steps *tape_traced(const tape *t); /* NULL: nobody listens */
 
 /* During each backward pass `final` is told of every parameter to whose gradient nothing will be added any more; NULL:
  * nobody is. To be said before the recording begins, with every `pending` 0. */

@@ -3,6 +3,7 @@
  * At 0 the gradient of relu is 0. log and sqrt follow IEEE outside their domain: the NaN or infinity is seen later. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 static status unary_forward(struct node *n)
 {
@@ -19,7 +20,13 @@ static status unary_backward(struct node *n)
     return N_PRIM(n, unary_grad, *kind, &n->in[0]->value, &y->value, &y->grad, dx);
 }
 
-const struct op unary_op = {.name = "unary", .forward = unary_forward, .backward = unary_backward};
+static size_t unary_tell(const struct node *n, struct steps *to)
+{
+    if (*(const enum unary_kind *)n->attr != UNARY_RELU) return steps_fail(to, "only relu can");
+    return steps_leaky_relu(to, n->in[0]->step, 0);
+}
+
+const struct op unary_op = {.name = "unary", .forward = unary_forward, .backward = unary_backward, .tell = unary_tell};
 
 static var *unary(tape *t, enum unary_kind kind, var *x)
 {

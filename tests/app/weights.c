@@ -33,6 +33,19 @@ TEST(weights_convert_to_a_folder_of_npy_keeps_every_array)
     ran_free(&r);
 }
 
+TEST(weights_convert_writes_a_network_as_onnx)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/net.onnx", test_folder());
+    EXPECT_RUN(0, "", "", "weights", "convert", "--to", "onnx",
+               CENTRA_SOURCE_DIR "/tests/models/conv4-synth.safetensors", path);
+    EXPECT_REFUSED(
+        2, "centra weights: '" FIXTURE("nested.pth") "' does not say which network it is for; name it with --backbone",
+        "weights", "convert", "--to", "onnx", FIXTURE("nested.pth"), path);
+    EXPECT_REFUSED(2, "centra weights: --backbone, --side and --net options are for --to onnx alone", "weights",
+                   "convert", FIXTURE("nested.pth"), path, "--side", "84");
+}
+
 TEST(weights_refuse_what_is_missing_or_too_much)
 {
     EXPECT_REFUSED(2, "centra weights: a file to write is missing: centra weights convert IN OUT", "weights", "convert",
