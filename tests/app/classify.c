@@ -251,6 +251,7 @@ TEST(classify_refuses_a_webp_bomb)
     r = program_run("", WORDS("classify", MODEL, "--support", at("known"), at("new/bomb.webp")));
     EXPECT_INT(r.status, 1);
     EXPECT_TEXT(r.out, "");
+    EXPECT(strstr(r.err, "bomb.webp'") && strchr(r.err, '\n') == r.err + strlen(r.err) - 1); /* one line */
     ran_free(&r);
     free(bomb.bytes);
 }
