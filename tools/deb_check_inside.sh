@@ -10,6 +10,27 @@ as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 files() { find / -xdev \( -path /debs -o -path /proc -o -path /tmp -o -path /var/cache -o -path /var/log -o -path /var/lib/apt \
     -o -path /var/lib/dpkg -o -name 'ld.so.cache*' -o -name aux-cache \) -prune -o -print | sort; }
 
+# Two classes of one colour each, known to the model that came along; then the same by the page's server.
+colour() { { printf 'P6 16 16 255\n'; for i in $(seq 256); do printf "$1"; done; } > "$2"; }
+labels() {
+    mkdir -p /debs/known/red /debs/known/blue
+    colour '\377\020\020' /debs/known/red/1.ppm
+    colour '\020\020\377' /debs/known/blue/1.ppm
+    colour '\360\040\040' /debs/new.ppm
+    as_user centra classify --support /debs/known --csv /debs/new.ppm | grep -q 'new.ppm,red,' || die "a red picture is not red"
+}
+page() {
+    as_user centra serve --port 0 --json --support /debs/known > /debs/address 2> /debs/log & server=$!
+    for i in $(seq 50); do test -s /debs/address && break; sleep 0.1; done
+    port=$(sed -n 's/.*:\([0-9]*\)\/.*/\1/p' /debs/address)
+    [ -n "$port" ] || { cat /debs/log; die "'centra serve' does not say where it is"; }
+    bash -c "exec 3<> /dev/tcp/127.0.0.1/$port
+        printf 'GET /api/health HTTP/1.1\r\nHost: 127.0.0.1:$port\r\nConnection: close\r\n\r\n' >&3; cat <&3" |
+        grep -q '"ok":true' || die "the server does not answer"
+    kill "$server"
+    wait "$server" && die "the server ended by itself" || [ $? -eq 130 ] || die "the server does not end as it should"
+}
+
 program() {
     quietly apt-get update
     files > /debs/before
@@ -17,6 +38,10 @@ program() {
     as_user centra version
     as_user centra list heads | grep -q '^ *mcl-katz' || die "'centra list heads' does not know mcl-katz"
     as_user centra list recipes | grep -q 'cub-conv4-1shot' || die "'centra list recipes' does not find the recipes"
+    if ldd /usr/bin/centra | grep -q 'libmpi\|not found'; then die "it needs a library that is missing, or MPI"; fi
+    if dpkg -l | grep -qi 'mpi[0-9]\|openmpi'; then die "MPI was installed with it"; fi
+    labels
+    page
     for page in centra $(sed 's/^/centra-/' /debs/commands); do
         gzip -dc "/usr/share/man/man1/$page.1.gz" | grep -q '^\.TH' || die "$page(1) is no man page"
     done

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { BATCH_PIXELS = 32 * 84 * 84, FIRST_BATCH = 4 }; /* of a batch at most, unless one picture has more; pictures */
-enum { BATCH_BYTES = 96 << 20 };                       /* of maps on the way, for the same */
+enum { BATCH_BYTES = 80 << 20 };                       /* of maps on the way, for the same */
 enum { SMALL_BYTES = 16 << 20 }; /* of weights whose frozen form, four times as much, is no burden */
 
 status block_reserve(struct block *b, size_t count, size_t each, const char *what)

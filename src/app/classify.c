@@ -6,6 +6,7 @@
 #include "app/library.h"
 #include "app/progress.h"
 #include "app/terminal.h"
+#include "base/plain.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,12 +27,15 @@ struct work {
     double *probabilities; /* owned, [AT_A_TIME, classes] */
     centra_guess guess[AT_A_TIME];
     size_t unreadable;
+    char why[ERROR_BYTES]; /* the only picture of a call cannot be read: then that is the result */
 };
 
 /* One line each, also with --quiet: the result lacks them. */
 static void on_unreadable(void *context, const char *message)
 {
     struct work *w = context;
+    plain_snprintf(w->why, sizeof w->why, "%s", message);
+    if (w->files->count == 1) return;
     progress_wipe(&w->line);
     fputs("centra classify: ", stderr);
     for (const char *s = message; *s; s++) fputc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, stderr);
@@ -90,7 +94,8 @@ static status classify_all(struct work *w)
         TRY(report_flush(&w->report, false));
     }
     TRY(report_flush(&w->report, true));
-    if (w->unreadable == count) st = fail(ST_FORMAT, "none of the %zu pictures could be read", count);
+    if (w->unreadable == count && count == 1) st = fail(ST_FORMAT, "%s", w->why);
+    else if (w->unreadable == count) st = fail(ST_FORMAT, "none of the %zu pictures could be read", count);
     else if (w->unreadable)
         st = fail(ST_FORMAT, "%zu of %zu pictures could not be read; the others are done", w->unreadable, count);
 done:

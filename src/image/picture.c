@@ -2,6 +2,7 @@
 #include "image/picture.h"
 #include "base/size.h"
 #include "image/formats.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,13 @@ static int64_t centre_offset(size_t have, size_t want)
 status picture_centre_crop(const struct picture *p, size_t width, size_t height, struct picture *out)
 {
     return picture_crop(p, centre_offset(p->width, width), centre_offset(p->height, height), width, height, out);
+}
+
+struct box picture_centre_box(size_t have_width, size_t have_height, size_t width, size_t height)
+{
+    assert(have_width >= width && have_height >= height);
+    return (struct box){(size_t)centre_offset(have_width, width), (size_t)centre_offset(have_height, height), width,
+                        height};
 }
 
 status picture_pad_black(const struct picture *p, size_t pad, struct picture *out)

@@ -36,23 +36,29 @@ extern const char *const picture_formats[];
 status picture_png(const struct picture *p, text *to);
 status picture_write_png(const char *path, const struct picture *p);
 
+struct box {
+    size_t left, top, width, height;
+};
 /* Pillow's bilinear resize with antialiasing (methods 6.3.1): bit for bit. */
 status picture_resize(const struct picture *p, size_t width, size_t height, struct picture *out);
+/* The box of the resized picture, without the work for the rest of it. */
+status picture_resize_part(const struct picture *p, size_t width, size_t height, const struct box *box,
+                           struct picture *out);
 /* The shorter side becomes `side`, the longer trunc(side * long / short). */
+status picture_shorter_size(const struct picture *p, size_t side, size_t *width, size_t *height);
 status picture_resize_shorter(const struct picture *p, size_t side, struct picture *out);
 /* The box; what lies outside the picture is black. */
 status picture_crop(const struct picture *p, int64_t left, int64_t top, size_t width, size_t height,
                     struct picture *out);
 /* torchvision's: offsets rounded half to even; a smaller picture is padded with black first (methods 6.3.2). */
 status picture_centre_crop(const struct picture *p, size_t width, size_t height, struct picture *out);
+/* Where that crop lies in a picture that is no smaller. */
+struct box picture_centre_box(size_t have_width, size_t have_height, size_t width, size_t height);
 status picture_pad_reflect(const struct picture *p, size_t pad, struct picture *out); /* the edge is not repeated */
 status picture_pad_black(const struct picture *p, size_t pad, struct picture *out);
 void picture_flip(struct picture *p); /* left and right */
 
 /* RandomResizedCrop's box, scale (0.08, 1), ratio (3/4, 4/3) (methods 6.3.3). */
-struct box {
-    size_t left, top, width, height;
-};
 struct box picture_random_box(size_t width, size_t height, struct random *r);
 /* ColorJitter on 8-bit numbers (methods 6.3.4): the three adjustments in the given order (a permutation of 0 brightness, 1
  * contrast, 2 saturation, 3 nothing). */

@@ -24,25 +24,24 @@ static status cut(const struct picture *p, const struct picture_plan *plan, stru
 
 static status resize_crop(const struct transform *t, const struct picture *p, struct random *r, struct picture *out)
 {
+    const size_t large = t->side + t->pad;
+    struct picture_plan plan = {.box = picture_centre_box(large, large, t->side, t->side)};
     status st = OK;
-    struct picture large = {0};
-    struct picture_plan plan;
-    TRY(picture_resize(p, t->side + t->pad, t->side + t->pad, &large));
     if (r) TRY(transform_plan(t, p->width, p->height, r, &plan));
-    TRY(r ? cut(&large, &plan, out) : picture_centre_crop(&large, t->side, t->side, out));
+    TRY(picture_resize_part(p, large, large, &plan.box, out));
+    if (plan.flip) picture_flip(out);
 done:
-    picture_free(&large);
     return st;
 }
 
 static status shorter_crop(const struct transform *t, const struct picture *p, struct picture *out)
 {
+    size_t width, height;
     status st = OK;
-    struct picture large = {0};
-    TRY(picture_resize_shorter(p, t->side + t->pad, &large));
-    TRY(picture_centre_crop(&large, t->side, t->side, out));
+    TRY(picture_shorter_size(p, t->side + t->pad, &width, &height));
+    const struct box middle = picture_centre_box(width, height, t->side, t->side);
+    TRY(picture_resize_part(p, width, height, &middle, out));
 done:
-    picture_free(&large);
     return st;
 }
 
@@ -112,7 +111,9 @@ status transform_apply(const struct transform *t, const struct picture *p, struc
 
 void transform_normalise(const struct transform *t, const uint8_t *rgb, size_t pixels, float *out)
 {
-    for (size_t c = 0; c < 3; c++)
-        for (size_t i = 0; i < pixels; i++)
-            out[c * pixels + i] = ((float)rgb[i * 3 + c] / 255.0f - t->mean[c]) / t->std[c];
+    for (size_t c = 0; c < 3; c++) {
+        float value[256]; /* what each byte becomes */
+        for (int v = 0; v < 256; v++) value[v] = ((float)v / 255.0f - t->mean[c]) / t->std[c];
+        for (size_t i = 0; i < pixels; i++) out[c * pixels + i] = value[rgb[i * 3 + c]];
+    }
 }

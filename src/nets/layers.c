@@ -73,8 +73,12 @@ var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, c
 {
     if (!x || !side->from || tape_status(l->t) != OK) return NULL;
     const tensor *from = &side->from->value;
-    if (!folds(l) || !after->pool || from->type != DT_BF16 || from->dim[3] != 3)
-        return layer_norm_both(l, name, x, side->norm, layer_conv(l, side->conv, side->from, 1, BORDER_SAME), after);
+    if (!folds(l) || !after->pool || from->type != DT_BF16 || from->dim[3] != 3) {
+        var *way = layer_conv(l, side->conv, side->from, 1, BORDER_SAME);
+        var *y = layer_norm_both(l, name, x, side->norm, way, after);
+        tape_release(l->t, way);
+        return y;
+    }
     struct param *weight = find(l, side->conv, "weight");
     const struct batch_norm bn = norm_of(l, name, after->momentum), of_side = norm_of(l, side->norm, after->momentum);
     if (tape_status(l->t) != OK) return NULL;

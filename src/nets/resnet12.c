@@ -99,6 +99,21 @@ static var *conv_norm(const struct layer_pass *l, int stage, const char *conv_of
     return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, BORDER_SAME, &inside);
 }
 
+/* In inference the maps of a block lie in the memory of two, and large pictures or batches fit where they would not. */
+static var *stage_infer(const struct layer_pass *l, int stage, var *x)
+{
+    char main[LAYER_NAME], side[LAYER_NAME], side_conv[LAYER_NAME];
+    var *first = conv_norm(l, stage, "conv1", "bn1", x);
+    var *second = conv_norm(l, stage, "conv2", "bn2", first);
+    tape_release(l->t, first);
+    var *third = conv(l, stage, "conv3", second);
+    tape_release(l->t, second);
+    const struct layer_shortcut way = {part(side_conv, stage, "downsample.0"), part(side, stage, "downsample.1"), x};
+    var *y = layer_norm_shortcut(l, part(main, stage, "bn3"), third, &way, &end);
+    tape_release(l->t, third);
+    return y;
+}
+
 /* The chance that a position is the corner of an erased square, so that about drop of the map goes at the ramp's end. */
 static double seed_rate(const struct resnet12 *s, const struct net_pass *pass, const tensor *x)
 {
@@ -118,14 +133,13 @@ static var *drop(const struct layer_pass *l, const struct resnet12 *s, int stage
 
 static var *stage_forward(const struct layer_pass *l, const struct resnet12 *s, int stage, var *x)
 {
-    char main[LAYER_NAME], side[LAYER_NAME], side_conv[LAYER_NAME];
+    char main[LAYER_NAME], side[LAYER_NAME];
+    if (l->pass->mode == NET_EVAL) return stage_infer(l, stage, x);
     var *a = conv_norm(l, stage, "conv1", "bn1", x);
     a = conv_norm(l, stage, "conv2", "bn2", a);
     a = conv(l, stage, "conv3", a);
     part(main, stage, "bn3");
     part(side, stage, "downsample.1");
-    const struct layer_shortcut short_way = {part(side_conv, stage, "downsample.0"), side, x};
-    if (l->pass->mode == NET_EVAL) return layer_norm_shortcut(l, main, a, &short_way, &end);
     var *shortcut = conv(l, stage, "downsample.0", x);
     return drop(l, s, stage, featurewise_norm_both(l, &s->ft, main, a, side, shortcut, &end));
 }
@@ -134,7 +148,11 @@ static var *resnet12_forward(tape *t, const void *settings, struct params *p, st
 {
     const struct layer_pass l = {t, p, pass};
     x = layer_enter(t, x);
-    for (int i = 0; i < STAGES; i++) x = stage_forward(&l, settings, i, x);
+    for (int i = 0; i < STAGES; i++) {
+        var *y = stage_forward(&l, settings, i, x);
+        tape_release(t, x);
+        x = y;
+    }
     return layer_leave(t, x);
 }
 

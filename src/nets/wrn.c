@@ -75,12 +75,18 @@ done:
 static var *block_forward(const struct layer_pass *l, const struct block *b, var *x)
 {
     char name[LAYER_NAME], second[LAYER_NAME];
-    var *a = layer_norm(l, part(name, b, "bn1"), x, &relu);
     part(second, b, "bn2");
-    a = layer_conv_norm(l, part(name, b, "conv1"), second, a, BORDER_SAME, &relu);
-    a = layer_conv(l, part(name, b, "conv2"), a, b->stride, BORDER_SAME);
+    var *in = layer_norm(l, part(name, b, "bn1"), x, &relu);
+    var *first = layer_conv_norm(l, part(name, b, "conv1"), second, in, BORDER_SAME, &relu);
+    tape_release(l->t, in);
+    var *a = layer_conv(l, part(name, b, "conv2"), first, b->stride, BORDER_SAME);
+    tape_release(l->t, first);
     var *shortcut = reshapes(b) ? layer_conv(l, part(name, b, "shortcut.0"), x, b->stride, BORDER_NONE) : x;
-    return op_add(l->t, a, shortcut);
+    var *y = op_add(l->t, a, shortcut);
+    tape_release(l->t, a);
+    if (shortcut != x) tape_release(l->t, shortcut);
+    tape_release(l->t, x);
+    return y;
 }
 
 static var *wrn_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)

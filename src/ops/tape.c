@@ -8,10 +8,18 @@
 #include <stdlib.h>
 
 enum { FIRST_HOST_BYTES = 1 << 16, FIRST_DEVICE_BYTES = 1 << 20 };
+enum { LOOSEST_FIT = 4 }; /* released memory is used again for no less than this part of it */
 
 struct leaf {
     var v;
     struct leaf *previous;
+};
+
+/* The memory of a value that is read no more. */
+struct spare {
+    void *memory;
+    size_t bytes;
+    struct spare *next;
 };
 
 struct tape {
@@ -20,6 +28,7 @@ struct tape {
     struct steps *steps; /* borrowed; NULL: not traced */
     enum tape_mode mode;
     arena *host, *values;   /* owned */
+    struct spare *spare;    /* on an inference tape; the newest first */
     struct node *last;      /* the newest record; they are linked backwards */
     struct leaf *overwrite; /* leaves with GRAD_OVERWRITES, the newest first */
     bool went_back;
@@ -58,6 +67,7 @@ void tape_reset(tape *t, enum tape_mode mode)
     arena_reset(t->host);
     arena_reset(t->values);
     t->mode = mode;
+    t->spare = NULL;
     t->last = NULL;
     t->overwrite = NULL;
     t->went_back = false;
@@ -85,11 +95,40 @@ var *tape_fail(tape *t, status st)
     return NULL;
 }
 
+/* The smallest released memory that holds so much, unless most of it would lie idle; NULL: none. */
+static void *take_spare(tape *t, size_t bytes)
+{
+    struct spare **best = NULL;
+    for (struct spare **s = &t->spare; *s; s = &(*s)->next)
+        if ((*s)->bytes >= bytes && (*s)->bytes / LOOSEST_FIT <= bytes && (!best || (*s)->bytes < (*best)->bytes))
+            best = s;
+    if (!best) return NULL;
+    void *memory = (*best)->memory;
+    *best = (*best)->next;
+    return memory;
+}
+
+void tape_release(tape *t, var *v)
+{
+    void *memory;
+    if (!v || t->mode != TAPE_INFERENCE || tape_status(t) != OK) return;
+    const status st = arena_take(t->host, 1, sizeof(struct spare), &memory);
+    if (st != OK) {
+        tape_fail(t, st);
+        return;
+    }
+    struct spare *s = memory;
+    *s = (struct spare){v->value.data, tensor_bytes(&v->value), t->spare};
+    t->spare = s;
+    v->value.data = NULL; /* who reads it all the same is found out at once */
+}
+
 status tape_tensor(tape *t, dtype type, int rank, const size_t *dim, tensor *out)
 {
     tensor x;
     status st = tensor_make(&x, type, rank, dim, NULL);
-    if (st == OK) st = arena_take(t->values, tensor_bytes(&x), 1, &x.data);
+    if (st == OK && t->spare) x.data = take_spare(t, tensor_bytes(&x));
+    if (st == OK && !x.data) st = arena_take(t->values, tensor_bytes(&x), 1, &x.data);
     if (st == OK) *out = x;
     return st;
 }

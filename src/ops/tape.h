@@ -72,6 +72,9 @@ status tape_backward_from(tape *t, size_t count, var *const *of, const tensor *c
 /* Arena memory that lasts until the reset: uninitialised. */
 status tape_tensor(tape *t, dtype type, int rank, const size_t *dim, tensor *out);
 status tape_host(tape *t, size_t bytes, void **out);
+/* Nobody reads this result of an op any more: on an inference tape later values may lie in its memory. Not for views and leaves,
+ * which own none. A training tape keeps everything for the way back. */
+void tape_release(tape *t, var *v);
 /* Device bytes that this recording uses and that the tape holds. */
 size_t tape_bytes_used(const tape *t);
 size_t tape_bytes_held(const tape *t);

@@ -10,6 +10,7 @@ const server = spawn(join(process.env.CENTRA_BUILD, "centra"), ["serve", "--port
                      { stdio: ["ignore", "pipe", "inherit"] });
 let died = false;
 server.once("exit", () => { died = true; });
+process.once("exit", () => server.kill()); // also when this program fails
 const address = await new Promise(done => server.stdout.once("data", line => done(JSON.parse(line).address.slice(0, -1))));
 const port = Number(new URL(address).port), end = Date.now() + minutes * 60000;
 const counts = { classified: 0, right: 0, added: 0, sessions: 0, busy: 0, refused: 0, forgotten: 0, wrong: 0, rude: 0 };
@@ -64,13 +65,16 @@ async function visit() {
 
 const raw = (bytes, ms) => new Promise(done => {
   const s = connect(port, "127.0.0.1", () => s.write(bytes));
-  s.on("error", () => {}), s.on("close", done), s.on("data", () => {});
+  s.on("error", () => {}), s.on("close", () => done()), s.on("data", () => {});
   setTimeout(() => s.destroy(), ms);
 });
 
 const host = `Host: 127.0.0.1:${port}\r\n`;
 const huge = Buffer.concat([picture("sun", 0.5, 0.5, 1, 16)]);
 huge.writeUInt32BE(50000, 16), huge.writeUInt32BE(50000, 20);
+// A WebP without loss whose five codes have one symbol each: its pixels take no bits, so 32 bytes say 16383 x 16383, 805 MB.
+const bomb = Buffer.from([0x52, 0x49, 0x46, 0x46, 24, 0, 0, 0, 0x57, 0x45, 0x42, 0x50, 0x56, 0x50, 0x38, 0x4c, 12, 0, 0, 0,
+                          0x2f, 0xfe, 0xbf, 0xff, 0x0f, 0xc8, 0x88, 0x08, 0x00, 0, 0, 0]);
 let victim = "";
 const rudeness = [
   () => raw(`GET / HTTP/1.1\r\n${host}X: `, 7000), // hangs
@@ -80,6 +84,7 @@ const rudeness = [
   () => ask("POST", `/api/sessions/${victim}/classify`, Buffer.alloc(5000000)),
   () => ask("POST", `/api/sessions/${victim}/pictures?class=c`, "a text named .jpg"),
   () => ask("POST", `/api/sessions/${victim}/pictures?class=c`, huge),
+  () => ask("POST", `/api/sessions/${victim}/classify`, bomb),
   () => ask("POST", `/api/sessions/${victim}/pack`, pictures[0].bytes.subarray(0, 300)),
   () => ask("GET", "/api/nothing"),
   () => ask("DELETE", `/api/sessions/${victim}/class?class=%ff`),

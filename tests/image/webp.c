@@ -1,4 +1,5 @@
 /* webp.c - WebP files made here with libwebp: with and without loss, alpha, which way is up, damage, bombs. */
+#include "tests/image/bomb.h"
 #include "tests/image/sample.h"
 #include "tests/test.h"
 #include <stdlib.h>
@@ -145,4 +146,30 @@ TEST(a_webp_bomb_is_refused_and_takes_no_memory)
     EXPECT(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB */
     free(f.bytes);
     picture_free(&p);
+}
+
+/* A whole and valid file this time: small ones of its kind are read, and the large one would be 805 MB. */
+TEST(a_webp_that_would_become_805_megabytes_is_refused)
+{
+    enum { BYTES = 10 << 10 };
+    struct sample_file small = bomb_webp(300, 200, BYTES), large = bomb_webp(16383, 16383, BYTES);
+    struct picture p = {0};
+    REQUIRE(small.bytes && large.bytes);
+    EXPECT_INT(large.n, BYTES);
+    EXPECT_OK(picture_decode("small.webp", small.bytes, small.n, true, &p));
+    EXPECT(p.width == 300 && p.height == 200);
+    for (size_t i = 0; p.rgb && i < 300 * 200 * 3; i++)
+        if (p.rgb[i] != (i % 3 == 1)) {
+            test_failed(__FILE__, __LINE__, "byte %zu is %d", i, p.rgb[i]);
+            break;
+        }
+    picture_free(&p);
+    (void)alloc_peak();
+    const size_t before = alloc_bytes();
+    EXPECT_STATUS(picture_decode("large.webp", large.bytes, large.n, true, &p), ST_VALUE);
+    EXPECT_TEXT(error_text(),
+                "'large.webp' has 16383 x 16383 pixels, but at most 67108864 are taken: make it smaller first");
+    EXPECT(alloc_peak() - before < 1 << 16 && !p.rgb);
+    free(small.bytes);
+    free(large.bytes);
 }

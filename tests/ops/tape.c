@@ -34,6 +34,35 @@ TEST(tape_allocates_nothing_from_step_2_on)
     world_close(&w);
 }
 
+TEST(what_is_released_is_used_again_in_inference_only)
+{
+    const double x[64] = {1, 2, 3};
+    struct world w;
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    for (int mode = TAPE_INFERENCE; mode <= TAPE_TRAINING; mode++) {
+        tape_reset(w.t, (enum tape_mode)mode);
+        var *in = world_constant(&w, DIMS(512), NUMBERS([511] = 5)), *few = world_constant(&w, DIMS(64), x);
+        var *a = op_relu(w.t, in);
+        REQUIRE(in && few && a);
+        const void *first = a->value.data;
+        const size_t used = tape_bytes_used(w.t);
+        tape_release(w.t, a);
+        var *small = op_relu(w.t, few), *b = op_relu(w.t, in), *c = op_relu(w.t, in);
+        REQUIRE(small && b && c);
+        EXPECT_NUMBERS(&w, small->value, 1, 2, 3, [63] = 0);
+        EXPECT_NUMBERS(&w, b->value, [511] = 5);
+        EXPECT(small->value.data != first); /* most of the memory would lie idle */
+        EXPECT((b->value.data == first) == (mode == TAPE_INFERENCE) && c->value.data != first);
+        EXPECT_INT(tape_bytes_used(w.t) - used, 256 + (mode == TAPE_INFERENCE ? 2048 : 2 * 2048));
+        EXPECT((a->value.data == NULL) == (mode == TAPE_INFERENCE));
+    }
+    tape_reset(w.t, TAPE_INFERENCE); /* what was released before is forgotten */
+    var *a = op_relu(w.t, world_constant(&w, DIMS(64), x));
+    tape_release(w.t, NULL);
+    EXPECT(a && tape_status(w.t) == OK);
+    world_close(&w);
+}
+
 TEST(tape_survives_every_failed_allocation)
 {
     bool failed = true;

@@ -1,6 +1,7 @@
 /* rude.c - clients that send too much, too slowly, nonsense, or half of something; the server refuses and lives on. */
 #include "base/plain.h"
 #include "tests/app/program.h"
+#include "tests/image/bomb.h"
 #include "tests/serve/rig.h"
 #include "tests/test.h"
 #include <stdio.h>
@@ -112,19 +113,19 @@ TEST(serve_closes_connections_that_drip)
 
 /* The start of a PNG of 50,000 x 50,000 pixels, as far as its header. */
 static const char HUGE_PNG[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xc3\x50\0\0\xc3\x50\x08\x02\0\0\0\0\0\0\0";
-/* A lossless WebP that says 16383 x 16383. */
-static const char BOMB_WEBP[] = "RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\xfe\xbf\xff\x0f\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 static const char BOMB_PPM[] = "P6\n# large\n40000 40000 255\n";
 
 TEST(serve_refuses_what_is_no_picture_or_too_many_pixels)
 {
     struct rig r;
     if (!rig_start(&r, NULL)) return;
+    struct sample_file bomb = bomb_webp(16383, 16383, 10 << 10), small = bomb_webp(60, 40, 10 << 10);
     if (rig_session(&r)) {
         EXPECT_ANSWER(rig_ask(&r, "POST", ADD, "hello", 5), 422, "'x.jpg' is no picture that can be read");
         EXPECT_ANSWER(rig_ask(&r, "POST", ADD, "", 0), 400, "'x.jpg' is empty");
         EXPECT_ANSWER(rig_ask(&r, "POST", ADD, HUGE_PNG, sizeof HUGE_PNG), 413, "50000 x 50000 pixels");
-        EXPECT_ANSWER(rig_ask(&r, "POST", ADD, BOMB_WEBP, sizeof BOMB_WEBP), 413, "16383 x 16383 pixels");
+        EXPECT_ANSWER(rig_ask(&r, "POST", ADD, bomb.bytes, bomb.n), 413, "16383 x 16383 pixels");
+        EXPECT_ANSWER(rig_ask(&r, "POST", "/api/sessions/%s/classify", bomb.bytes, bomb.n), 413, "pixels");
         EXPECT_ANSWER(rig_ask(&r, "POST", ADD, BOMB_PPM, sizeof BOMB_PPM - 1), 413, "40000 x 40000 pixels");
         EXPECT_ANSWER(rig_ask(&r, "POST", "/api/sessions/%s/classify", HUGE_PNG, sizeof HUGE_PNG), 413, "pixels");
         EXPECT_ANSWER(rig_ask(&r, "POST", "/api/sessions/%s/pictures?name=x.jpg", "hello", 5), 400,
@@ -133,8 +134,12 @@ TEST(serve_refuses_what_is_no_picture_or_too_many_pixels)
         EXPECT_ANSWER(rig_ask(&r, "POST", ADD, half.data, half.length / 2), 422, "x.jpg");
         text_free(&half);
         EXPECT_ANSWER(GET(&r, "/api/sessions/%s"), 200, "\"classes\":[]");
+        EXPECT_ANSWER(rig_ask(&r, "POST", ADD, small.bytes, small.n), 200,
+                      ""); /* it lives, and reads the bomb's kind */
     }
     rig_stop(&r);
+    free(bomb.bytes);
+    free(small.bytes);
 }
 
 TEST(serve_survives_clients_that_hang_up)
