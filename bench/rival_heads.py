@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -311,6 +312,36 @@ def ctx(e: Episode, p: Params) -> Tensor:
     return -(found - own).square().sum(2).view(e.way, n, r).mean(2).t()
 
 
+def flows(cost: np.ndarray, supply: np.ndarray, demand: np.ndarray) -> np.ndarray:
+    """The best flow of each problem, [problems, r, r], by OpenCV's solver, which lets Python's other threads run meanwhile"""
+    import cv2  # needed by this head alone
+
+    def solve(i: int) -> np.ndarray:
+        return cv2.EMD(supply[i, :, None], demand[i, :, None], cv2.DIST_USER, cost[i])[2]
+
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        return np.stack(list(pool.map(solve, range(len(cost)))))
+
+
+def deepemd(e: Episode, p: Params) -> Tensor:
+    (n, c, r), way = e.query.shape, e.way
+
+    def weights(x: Tensor, other: Tensor) -> Tensor:
+        """of the locations of x by the mean of each other map, [others, pictures of x, r], with sum 1"""
+        w = functional.relu(torch.einsum("xcr,oc->oxr", x, other.mean(2))) + 1e-3 + 1e-5
+        return w / w.sum(2, keepdim=True)
+
+    def directions(x: Tensor) -> Tensor:
+        return functional.normalize(x - x.mean(1, keepdim=True), dim=1)
+
+    with torch.no_grad():  # as the authors' code has it
+        supply, demand = weights(e.query, e.support).transpose(0, 1), weights(e.support, e.query)
+    similar = torch.einsum("ncq,wcs->nwqs", directions(e.query), directions(e.support))
+    given = (1 - similar.detach(), supply, demand)
+    flow = flows(*(x.reshape(n * way, *x.shape[2:]).contiguous().numpy() for x in given))
+    return 12.5 * (similar * torch.from_numpy(flow).view(n, way, r, r)).sum((2, 3))
+
+
 def label_prop(e: Episode, p: Params) -> Tensor:
     n, c, r = e.query.shape
     m = e.way * r
@@ -352,6 +383,7 @@ FORMS: dict[str, Form] = {
     "dmn4": dmn4,
     "frn": frn,
     "ctx": ctx,
+    "deepemd": deepemd,
     "label-prop": label_prop,
 }
 for _name in ("proto", "matching", "relation"):

@@ -109,6 +109,7 @@ typedef struct centra_head_info {
     size_t param_count; /* learned parameters */
     int drawn;          /* some of them start at random: without training its scores say nothing */
     int fitted;         /* to each episode when asked: it has no gradients and refuses training */
+    int base;           /* needs pictures of base classes: centra_head_base, or the evaluation's own */
 } centra_head_info;
 
 /* The heads of this library, sorted by name. CENTRA_USAGE when there is no such index. */
@@ -116,6 +117,8 @@ CENTRA_API size_t centra_head_count(void);
 CENTRA_API centra_status centra_head_describe(size_t index, centra_head_info *out);
 /* Option `option` of head `index`; the pointers stay valid for the life of the process. */
 CENTRA_API centra_status centra_head_option(size_t index, size_t option, centra_option_info *out);
+
+typedef enum centra_precision { CENTRA_F32, CENTRA_F64 } centra_precision;
 
 typedef struct centra_head centra_head;
 
@@ -128,6 +131,11 @@ CENTRA_API void centra_head_free(centra_head *head);
  * so that a file which does not fit is refused by the call that scores. */
 CENTRA_API centra_status centra_head_load(centra_head *head, const char *path);
 
+/* Features [count, channels, locations] of pictures of other classes, those that a network was trained on, and their labels, any
+ * integers: for heads that look at them (centra_head_info.base). They are pooled and copied, and take the place of earlier ones. */
+CENTRA_API centra_status centra_head_base(centra_head *head, centra_precision precision, size_t count, size_t channels,
+                                          size_t locations, const void *features, const int64_t *labels);
+
 typedef struct centra_param_info {
     const char *name; /* "head.scale" */
     size_t rank, dim[6];
@@ -138,8 +146,6 @@ CENTRA_API centra_status centra_head_param(const centra_head *head, size_t index
                                            centra_param_info *out);
 
 /* Episodes */
-
-typedef enum centra_precision { CENTRA_F32, CENTRA_F64 } centra_precision;
 
 typedef struct centra_episode {
     centra_precision precision; /* of every feature, score and gradient array of the call */
@@ -363,6 +369,9 @@ typedef struct centra_eval_options {
     /* Called now and then; 0: stop with CENTRA_USAGE, "stopped ...". */
     int (*progress)(void *context, centra_eval_phase phase, size_t done, size_t of);
     void *context; /* first argument of both */
+    /* A data set of base classes for heads that need one (centra_head_info.base), encoded only for them; `images` counts for it
+     * too. Its split: "train" where it has splits. */
+    const char *base, *base_split;
 } centra_eval_options;
 
 typedef struct centra_eval centra_eval; /* results; they do not need the session any more */

@@ -58,7 +58,8 @@ centra_status centra_head_describe(size_t index, centra_head_info *out)
                               .option_count = option_count(h->options),
                               .param_count = head_param_count(h),
                               .drawn = starts_at_random(h),
-                              .fitted = h->fitted};
+                              .fitted = h->fitted,
+                              .base = h->base};
 done:
     return (centra_status)st;
 }

@@ -126,6 +126,7 @@ static status encode(centra_session *session, const centra_eval_options *o, cons
     status st = OK;
     if (!f.hashes) return fail(ST_MEMORY, "no memory for %zu pictures", e->summary.pictures);
     TRY(features_encode(&e->lineup.model, e->set, &f, &e->features));
+    TRY(base_encode(o, &f, e));
     fingerprint_of(e->set, f.hashes, e->fingerprint);
     e->summary.encode_seconds = (double)(clock_ns() - start) / 1e9;
     e->summary.unreadable = e->features.unreadable;
@@ -142,6 +143,7 @@ static status play(centra_session *session, const centra_eval_options *o, const 
     const struct evaluate_options v = {.classes = e->summary.classes,
                                        .threads = session->threads,
                                        .peers = session->peers,
+                                       .base = e->shown.classes ? &e->shown : NULL,
                                        .shuffle_labels = o->shuffle_labels,
                                        .progress = tell_playing,
                                        .context = (void *)(uintptr_t)o};
@@ -152,6 +154,7 @@ static status play(centra_session *session, const centra_eval_options *o, const 
     if (!e->out) TRY(fail(ST_MEMORY, "no memory for the results of %zu heads", e->lineup.heads));
     TRY(evaluate(&e->features, e->lineup.head, e->lineup.heads, &c.episodes, &v, e->out));
     features_free(&e->features);
+    features_free(&e->base);
     for (size_t h = 0; h < e->lineup.heads; h++)
         for (size_t i = 0; i < e->summary.episodes; i++) e->out[h].accuracy[i] *= 100;
 done:
@@ -183,6 +186,7 @@ centra_status centra_eval_run(centra_session *session, const centra_eval_options
     e->summary.extractor = e->lineup.extractor;
     e->summary.weights = e->lineup.path;
     e->summary.data_fingerprint = e->fingerprint;
+    TRY(base_possible(o, e, &log));
     TRY(open_data(o, &log, e));
     TRY(agree(session, e));
     TRY(encode(session, o, &log, e));
@@ -203,6 +207,7 @@ void centra_eval_free(centra_eval *e)
     for (size_t h = 0; e->out && h < e->lineup.heads; h++) outcome_free(&e->out[h]);
     free(e->out);
     features_free(&e->features);
+    features_free(&e->base);
     dataset_close(e->set);
     lineup_close(&e->lineup);
     free(e);

@@ -36,6 +36,7 @@ void centra_head_free(centra_head *h)
 {
     if (!h) return;
     labels_free(&h->labels);
+    base_free(&h->base);
     params_free(h->params);
     weights_close(h->weights);
     free(h->settings);

@@ -87,11 +87,14 @@ static status score_calls(centra_head_drill *r)
     tape *t = h->session->tape;
     struct episode v = {.way = r->way, .support_labels = &r->support_labels, .support_host = r->support_host};
     struct head_result out = {0};
+    struct head_base base;
     tape_reset(t, r->gradients ? TAPE_TRAINING : TAPE_INFERENCE);
     v.support = r->gradients ? tape_leaf(t, &r->support, &r->grad_support, GRAD_OVERWRITES)
                              : tape_constant(t, &r->support);
     v.query = r->gradients ? tape_leaf(t, &r->query, &r->grad_query, GRAD_OVERWRITES) : tape_constant(t, &r->query);
     if (r->gradients) v.query_labels = &r->query_labels;
+    const status st = base_show(&h->base, t, r->query.type, &base, &v.base);
+    if (st != OK) return st;
     h->head->forward(t, h->settings, h->params, &v, 0, &out);
     if (r->gradients) tape_backward(t, out.loss);
     return tape_status(t);

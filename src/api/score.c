@@ -131,6 +131,7 @@ static status run(centra_head *h, const centra_episode *e, const centra_upstream
     tape *t = h->session->tape;
     struct device *d = tape_device(t);
     struct episode v = {.way = h->labels.way};
+    struct head_base base;
     struct head_result out = {0};
     tensor grad_support, grad_query;
     const bool gradients = r->grad_support || r->grad_query || r->grad_params;
@@ -139,6 +140,7 @@ static status run(centra_head *h, const centra_episode *e, const centra_upstream
     TRY(leaf(h, e, e->support_count, e->support_locations, e->support, r->grad_support, &v.support, &grad_support));
     TRY(leaf(h, e, e->query_count, e->query_locations, e->query, r->grad_query, &v.query, &grad_query));
     v.support_labels = op_labels(t, h->labels.support, e->support_count, v.way);
+    TRY(base_show(&h->base, t, precision_of(e), &base, &v.base));
     if (e->query_labels) v.query_labels = op_labels(t, h->labels.query, e->query_count, v.way);
     h->head->forward(t, h->settings, h->params, &v, want, &out);
     if (gradients) TRY(go_back(t, &out, u));
@@ -156,6 +158,25 @@ done:
     return st;
 }
 
+static double largest(const void *data, dtype type, size_t count, double so_far)
+{
+    for (size_t i = 0; i < count; i++)
+        so_far = fmax(so_far, fabs(type == DT_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i]));
+    return so_far;
+}
+
+/* Finite features whose scores are not: products of them have left the precision. */
+static status too_large(const centra_episode *e, dtype type)
+{
+    double x = largest(e->support, type, e->support_count * e->channels * e->support_locations, 0);
+    x = largest(e->query, type, e->query_count * e->channels * e->query_locations, x);
+    return fail(
+        ST_NUMERIC,
+        "the scores are not finite although all features are; the largest, %.3g, is too large for %s: scale the "
+        "features down%s",
+        x, dtype_name(type), type == DT_F32 ? ", or compute in f64" : "");
+}
+
 /* Scores that are not finite have one cause: features that are not. Looking only then keeps the check off the fast path. */
 static status explain(const centra_episode *e, const centra_result *r, size_t way)
 {
@@ -168,7 +189,7 @@ static status explain(const centra_episode *e, const centra_result *r, size_t wa
     if (finite && (r->scores || r->loss)) return OK;
     TRY(all_finite("support", e->support, type, e->support_count, e->channels, e->support_locations));
     TRY(all_finite("query", e->query, type, e->query_count, e->channels, e->query_locations));
-    if (!finite) st = fail(ST_NUMERIC, "the scores are not finite although all features are");
+    if (!finite) st = too_large(e, type);
 done:
     return st;
 }

@@ -29,6 +29,11 @@ struct centra_head {
         int32_t *support, *query; /* labels as indices into classes */
         size_t capacity, way;
     } labels;
+    struct base {       /* owned: what centra_head_base was given; classes 0: nothing */
+        double *pooled; /* [first[classes], channels], sorted by class */
+        size_t *first;  /* [classes + 1] */
+        size_t classes, channels;
+    } base;
 };
 
 /* How a call ended that the other processes take part in: a failure ends them all, since they would wait for us. */
@@ -38,4 +43,7 @@ status head_ready(centra_head *h, size_t channels, dtype type);
 /* Sorts and indexes the labels of an episode into head->labels. */
 status labels_index(struct labels *l, const centra_episode *e);
 void labels_free(struct labels *l);
+/* The base pictures on the tape, of that type; *out NULL where there are none. `memory` holds what it points at. */
+status base_show(const struct base *b, tape *t, dtype type, struct head_base *memory, const struct head_base **out);
+void base_free(struct base *b);
 #endif

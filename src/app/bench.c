@@ -135,11 +135,13 @@ static status head_run(const struct call *c, struct table *rows)
     struct bench_episode e = {0};
     centra_session *session = NULL;
     centra_head *head = NULL;
+    centra_head_info info;
     struct drilled d = {NULL, resident_of(c)};
     status st = OK;
     TRY(session_open(c, &session));
     TRY(head_open(c, session, b->head, &head));
     TRY(bench_episode_make(b, (uint64_t)c->common.seed, &e));
+    if (head_info(b->head, &info) && info.base) TRY(bench_give_base(b, (uint64_t)c->common.seed, head));
     struct scored s = {head, &e};
     struct bench_job j = {score_once, &s, 1};
     if (d.episodes) {

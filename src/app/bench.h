@@ -50,5 +50,7 @@ struct bench_episode {
 };
 /* `out` must stay where it is: the result points at its loss. Free with bench_episode_free, also after a failure. */
 status bench_episode_make(const struct bench *b, uint64_t seed, struct bench_episode *out);
+/* Pictures of 64 base classes, 20 of each, for a head that needs some. */
+status bench_give_base(const struct bench *b, uint64_t seed, centra_head *head);
 void bench_episode_free(struct bench_episode *e);
 #endif

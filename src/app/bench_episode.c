@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUPPORT_STREAM = 1, QUERY_STREAM = 2, KIND_STREAM = 3, MOST_SIDE = 10000 };
+enum { SUPPORT_STREAM = 1, QUERY_STREAM = 2, KIND_STREAM = 3, BASE_STREAM = 4 };
+enum { MOST_SIDE = 10000, BASE_CLASSES = 64, BASE_EACH = 20 };
 
 /* "5" or "5x7" */
 static status read_map(const char *s, size_t *height, size_t *width)
@@ -112,6 +113,21 @@ status bench_episode_make(const struct bench *b, uint64_t seed, struct bench_epi
     TRY(take_results(b, out));
 done:
     free(kinds);
+    return st;
+}
+
+status bench_give_base(const struct bench *b, uint64_t seed, centra_head *head)
+{
+    const void *features = NULL;
+    const int64_t *labels = NULL;
+    status st = OK;
+    TRY(make_features(b, NULL, BASE_CLASSES * BASE_EACH, 1, (struct random){seed, BASE_STREAM, 0}, &features));
+    TRY(make_labels(BASE_CLASSES, BASE_EACH, &labels));
+    st = library(centra_head_base(head, (centra_precision)b->precision, BASE_CLASSES * BASE_EACH, (size_t)b->channels,
+                                  1, features, labels));
+done:
+    free((void *)features);
+    free((void *)labels);
     return st;
 }
 

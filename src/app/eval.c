@@ -12,7 +12,7 @@ static status eval_run(const struct call *c)
     centra_session *session = NULL;
     centra_eval *e = NULL;
     status st = OK;
-    if (s->head) TRY(head_list_parse(s->head, &heads));
+    if (s->head) TRY(head_list_parse(s->head, s->base, &heads));
     const centra_eval_options o = {.weights = s->weights,
                                    .backbone = s->backbone,
                                    .extractor = s->extractor,
@@ -34,6 +34,8 @@ static status eval_run(const struct call *c)
                                    .shuffle_labels = s->shuffle_labels,
                                    .save_episodes = s->save_episodes,
                                    .episodes_from = s->episodes_from,
+                                   .base = s->base,
+                                   .base_split = s->base_split,
                                    .warn = progress_warning,
                                    .progress = progress_of_evaluation,
                                    .context = &progress};
@@ -59,6 +61,9 @@ static const struct option eval_options[] = {
     OPT_FILE_REQUIRED(struct eval, data, "data", "the data set: a folder, tar, pack or CSV list"),
     OPT_FILE(struct eval, images, "images", NULL, "the folder of a CSV list's pictures"),
     OPT_TEXT(struct eval, split, "split", NULL, "NAME", "the split to evaluate on; test where the set has splits"),
+    OPT_FILE(struct eval, base, "base", NULL,
+             "a data set of base classes, those that the network was trained on, for heads that need it"),
+    OPT_TEXT(struct eval, base_split, "base-split", NULL, "NAME", "its split; train where the set has splits"),
     OPT_TEXT(struct eval, head, "head", NULL, "LIST",
              "heads to compare, NAME[:KEY=VALUE...] between commas, or all; else the one of the weights"),
     OPT_TEXT(struct eval, backbone, "backbone", NULL, "NAME",
@@ -92,6 +97,9 @@ static const char *const eval_details[] = {
     "Classes with fewer than shot + query pictures are left out with a warning. With --json the result is an array "
     "with "
     "one object a head.",
+    "The head centroid looks at pictures of base classes: --base names a data set of them, which is encoded once; "
+    "without "
+    "it --head all leaves that head out.",
     "Started by mpirun -n 4 or srun, the processes share pictures and episodes; the results are the same, bit for bit.",
     NULL};
 

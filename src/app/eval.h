@@ -5,20 +5,21 @@
 #include "base/json.h"
 
 struct eval {
-    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *episodes_from, *report;
+    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *episodes_from, *report,
+        *base, *base_split;
     int64_t way, shot, query, episodes;
     bool per_class, strict, shuffle_labels;
 };
 
 /* eval_heads.c: "mcl,mcl-katz:gamma=40:beta=20" as heads with options of their own; "all" stands for mcl-katz and every
- * other head that needs no training. */
+ * other head that needs no training, and no base classes unless there are some. */
 struct head_list {
     centra_eval_head *heads; /* owned */
     centra_option *options;  /* owned: what the heads point at */
     char *words;             /* owned: what the options point at */
     size_t count;
 };
-status head_list_parse(const char *s, struct head_list *out);
+status head_list_parse(const char *s, bool base, struct head_list *out);
 void head_list_free(struct head_list *l);
 
 /* eval_report.c */

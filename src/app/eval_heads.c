@@ -30,37 +30,38 @@ static status parse_head(char *word, struct head_list *l, size_t *options)
     return OK;
 }
 
-/* The head that the others are compared with, then every other that needs no training. */
-static void add_all(text *to)
+/* The head that the others are compared with, then every other that needs no training and nothing that is not there. */
+static void add_all(bool base, text *to)
 {
     static const char first[] = "mcl-katz";
     centra_head_info info;
     text_add(to, first);
     for (size_t i = 0; i < centra_head_count(); i++)
-        if (centra_head_describe(i, &info) == CENTRA_OK && !info.drawn && strcmp(info.name, first))
+        if (centra_head_describe(i, &info) == CENTRA_OK && !info.drawn && (base || !info.base) &&
+            strcmp(info.name, first))
             text_addf(to, ",%s", info.name);
 }
 
 /* The list with `all` written out. */
-static void expand(const char *s, text *to)
+static void expand(const char *s, bool base, text *to)
 {
     const char *end;
     for (const char *at = s; at; at = end) {
         end = strchr(at, ',');
         const size_t n = end ? (size_t)(end++ - at) : strlen(at);
         if (at != s) text_add(to, ",");
-        if (n == 3 && !strncmp(at, "all", n)) add_all(to);
+        if (n == 3 && !strncmp(at, "all", n)) add_all(base, to);
         else text_addf(to, "%.*s", (int)n, at);
     }
 }
 
-status head_list_parse(const char *list, struct head_list *l)
+status head_list_parse(const char *list, bool base, struct head_list *l)
 {
     size_t options = 0;
     status st = OK;
     text written = {0};
     *l = (struct head_list){0};
-    expand(list, &written);
+    expand(list, base, &written);
     const char *s = text_string(&written);
     l->heads = calloc(count_of(s, ',') + 1, sizeof *l->heads);
     l->options = calloc(count_of(s, ':') + 1, sizeof *l->options);

@@ -14,6 +14,10 @@ static status check_settings(const struct score *s)
     centra_head_info info;
     if (s->weights && head_info(s->head, &info) && !info.param_count)
         return fail(ST_USAGE, "--weights: the head %s has no parameters to load", s->head);
+    if (!s->base != !s->base_labels)
+        return fail(ST_USAGE, "--%s needs --%s", s->base ? "base" : "base-labels", s->base ? "base-labels" : "base");
+    if (s->base && head_info(s->head, &info) && !info.base)
+        return fail(ST_USAGE, "--base: the head %s does not look at base classes", s->head);
     if (s->gradients && !s->query_labels)
         return fail(ST_USAGE, "--gradients needs --query-labels: the gradients are those of the loss");
     if ((s->gradients || s->centrality) && !s->out)
@@ -126,6 +130,7 @@ static status score_run(const struct call *c)
            centra_session_isa(session));
     TRY(inputs_load(s, &in));
     if (s->out) TRY(folder_make(s->out)); /* a folder that cannot be made is known before the work */
+    TRY(inputs_give_base(&in, head));
     TRY(take_outputs(s, head, &in, &out));
     TRY(compute(c, head, &in, &out));
     TRY(s->out ? report_files(c, &in, &out, info.probabilities) : report_table(c, &in, &out, info.probabilities));
@@ -152,6 +157,8 @@ static const struct option score_options[] = {
     OPT_NAME(struct score, precision, "precision", 0, precision_names, "precision to compute with"),
     OPT_FILE(struct score, weights, "weights", NULL,
              "parameters of the head, of those that have any: safetensors, .pth or a folder of .npy"),
+    OPT_FILE(struct score, base, "base", NULL, "features of pictures of base classes, for heads that look at them"),
+    OPT_FILE(struct score, base_labels, "base-labels", NULL, "their classes, .npy [n] of any integers"),
     {.type = OPTION_FILE,
      .offset = offsetof(struct score, out),
      .name = "out",

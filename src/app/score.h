@@ -5,7 +5,7 @@
 #include "base/npy.h"
 
 struct score {
-    const char *head, *support, *support_labels, *query, *query_labels, *weights, *out;
+    const char *head, *support, *support_labels, *query, *query_labels, *weights, *out, *base, *base_labels;
     int precision; /* a centra_precision */
     bool gradients, centrality;
 };
@@ -13,12 +13,15 @@ struct score {
 /* An episode read from files and checked. */
 struct inputs {
     struct npy support, support_labels, query, query_labels; /* owned; query_labels may be empty */
+    struct npy base, base_labels;                            /* owned; may be empty */
     int64_t *classes;                                        /* owned: the distinct support labels, sorted */
     size_t way;
     centra_episode episode; /* points into the arrays above */
 };
 /* score_inputs.c */
 status inputs_load(const struct score *s, struct inputs *out);
+/* The base pictures, where there are some. */
+status inputs_give_base(const struct inputs *in, centra_head *head);
 void inputs_free(struct inputs *in);
 
 /* What the head gave. */

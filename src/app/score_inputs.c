@@ -3,6 +3,7 @@
  * Each sentence names the file, what was seen and what was wanted. Each file is read once and its numbers are changed
  * to the precision in place, so that no array is in memory twice. */
 #include "app/score.h"
+#include "app/library.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,10 @@ status inputs_load(const struct score *s, struct inputs *in)
         TRY(load_labels(s->query_labels, s->query, &in->query, &in->query_labels));
         TRY(check_query_labels(s, in));
     }
+    if (s->base) {
+        TRY(load_features(s->base, (centra_precision)s->precision, &in->base));
+        TRY(load_labels(s->base_labels, s->base, &in->base, &in->base_labels));
+    }
     in->episode = (centra_episode){
         .precision = (centra_precision)s->precision,
         .channels = in->support.dim[1],
@@ -121,12 +126,22 @@ done:
     return st;
 }
 
+status inputs_give_base(const struct inputs *in, centra_head *head)
+{
+    const struct npy *b = &in->base;
+    if (!b->data) return OK;
+    return library(centra_head_base(head, in->episode.precision, b->dim[0], b->dim[1], locations(b), b->data,
+                                    in->base_labels.data));
+}
+
 void inputs_free(struct inputs *in)
 {
     npy_free(&in->support);
     npy_free(&in->support_labels);
     npy_free(&in->query);
     npy_free(&in->query_labels);
+    npy_free(&in->base);
+    npy_free(&in->base_labels);
     free(in->classes);
     *in = (struct inputs){0};
 }

@@ -196,7 +196,8 @@ static status play(const struct match *m, const struct plan *p, size_t episode, 
                               .support_labels = op_labels(t, k->support, p->way * p->shot, p->way),
                               .support_host = k->support,
                               .query_labels = op_labels(t, k->query, p->way * p->query, p->way),
-                              .way = p->way};
+                              .way = p->way,
+                              .base = m->o->base};
     TRY(tape_status(t));
     for (size_t q = 0; q < p->way * p->query; q++) {
         const uint32_t class = p->classes[k->query[q]];

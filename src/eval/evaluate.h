@@ -37,7 +37,8 @@ struct evaluate_options {
     size_t classes;      /* of the set, for right and asked */
     pool *threads;       /* the device's own: episodes run side by side when it is on the host; NULL: one by one */
     struct peers *peers; /* who play a part of the episodes each; NULL: nobody */
-    bool shuffle_labels; /* a check: query labels drawn anew, so that accuracy must be 1 / way */
+    const struct head_base *base; /* for heads that need it; NULL: none */
+    bool shuffle_labels;          /* a check: query labels drawn anew, so that accuracy must be 1 / way */
     bool (*progress)(void *context, size_t done, size_t of); /* false: stop. May be NULL. */
     void *context;
 };

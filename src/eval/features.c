@@ -147,7 +147,8 @@ static status encode(const struct model *m, tape *t, const struct batch *b, size
     struct net_pass pass = {.mode = NET_EVAL};
     tape_reset(t, TAPE_INFERENCE);
     var *x = show(t, b, count);
-    const var *y = extract(t, &m->extractor, m->net->forward(t, m->net_settings, m->params, &pass, x));
+    var *y = extract(t, &m->extractor, m->net->forward(t, m->net_settings, m->params, &pass, x));
+    if (b->o->pool) y = op_adaptive_pool(t, y, 1, 1);
     TRY(tape_status(t));
     if (!f->data.data) TRY(take_rows(f, &y->value, dataset_count(b->set), b->o->mirror));
     const size_t bytes = tensor_bytes(&y->value);

@@ -30,6 +30,7 @@ struct features_options {
     pool *threads;               /* that decode; NULL: one picture after another */
     struct peers *peers;         /* who encode a part of the set each, and all get all; NULL: nobody */
     bool mirror;                 /* encode mirror images as well */
+    bool pool;                   /* keep the average over the locations alone, [rows, channels, 1] */
     bool skip_unreadable;        /* a picture that cannot be read is left out with a warning, else a failure */
     const struct log_sink *log;  /* warnings; NULL: nobody */
     struct picture_hash *hashes; /* room for each picture of the set, for its fingerprint; NULL: not wanted */

@@ -8,6 +8,13 @@
 #include "base/random.h"
 #include "ops/ops.h"
 
+/* Pictures of other classes than the episode's, those that the network was trained on: for heads that want them. */
+struct head_base {
+    tensor features;     /* [n, C], pooled, on the tape's device, of the episode's type */
+    size_t classes;      /* sorted by class: class b has the rows first[b] up to first[b + 1], one at least */
+    const size_t *first; /* [classes + 1], on the host */
+};
+
 /* An episode on the tape. Labels are class indices in order of the sorted distinct labels. */
 struct episode {
     var *support;                 /* [ns, C, rs] */
@@ -15,7 +22,8 @@ struct episode {
     var *query;                   /* [nq, C, rq] */
     const tensor *query_labels;   /* i32 [nq], or NULL: no loss */
     size_t way;
-    const int32_t *support_host; /* support_labels on the host; NULL: heads that need them read them back, and wait */
+    const int32_t *support_host;  /* support_labels on the host; NULL: heads that need them read them back, and wait */
+    const struct head_base *base; /* NULL: none */
 };
 
 enum { HEAD_CENTRALITY = 1 }; /* wants beyond the scores */
@@ -46,6 +54,7 @@ struct head {
     bool named;                      /* its parameters know the classes of an episode by number */
     bool mirrors;                    /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
     bool fitted;                     /* to each episode when asked: it refuses training tapes */
+    bool base;                       /* needs an episode's `base` */
     /* False after a failure, which the tape holds. `params` holds what head_start added; a head whose start values are
      * constants may be given NULL and then uses those. */
     bool (*forward)(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,

@@ -3,7 +3,7 @@
  *
  * y = gain norm(x) + bias with gain = 1 + e softplus(a), bias = e' softplus(b), e and e' standard normal: one draw for each
  * channel and pass, shared by all pictures. softplus(x) = ln(1 + exp(100 x)) / 100. The paper fixes a = 0.3 and b = 0.5; its
- * second form, which learns them from several domains, is not here. */
+ * second form, which learns them with several source domains, is not what the MCL paper quotes and not here. */
 #ifndef NETS_FEATUREWISE_H
 #define NETS_FEATUREWISE_H
 #include "nets/layers.h"

@@ -1,8 +1,9 @@
-/* pretrain.c - the pre-training losses: reconstruction from learned class matrices (FRN) and a linear classifier of pooled
- * maps. */
+/* pretrain.c - the pre-training losses: reconstruction from learned class matrices (FRN), a linear classifier of pooled maps,
+ * and classifiers with margins. */
 #include "train/pretrain.h"
 #include "base/option.h"
 #include "base/size.h"
+#include "heads/angular.h"
 #include "heads/frn.h"
 #include "heads/matrix.h"
 #include <math.h>
@@ -113,13 +114,13 @@ static var *linear_loss(tape *t, const void *settings, struct params *p, var *ma
  * off, which changes no loss and is left out. The margins asked for are 0.01 to 0.1 for miniImageNet (methods 3.18.3). Start
  * values are those of `linear`. The scores that are counted have no margin. */
 
-struct negative {
+struct margin {
     double scale, margin;
 };
 
 #define NEGATIVE_OPTIONS(scale_, margin_) \
-    OPT_FLOAT_INSIDE(struct negative, scale, "scale", scale_, 0, 1e6, "what multiplies the scores"), \
-        OPT_FLOAT(struct negative, margin, "margin", margin_, -10, 10, "taken from the score of the true class"), \
+    OPT_FLOAT_INSIDE(struct margin, scale, "scale", scale_, 0, 1e6, "what multiplies the scores"), \
+        OPT_FLOAT(struct margin, margin, "margin", margin_, -10, 10, "taken from the score of the true class"), \
         OPT_END
 
 static const struct option cosine_options[] = {NEGATIVE_OPTIONS(30, -0.02)};
@@ -132,7 +133,7 @@ static status negative_params(const struct pretrain_size *s, dtype type, struct 
 }
 
 /* z [n, classes]: scores without scale and margin */
-static var *with_margin(tape *t, const struct negative *s, var *z, const tensor *labels, var **logits)
+static var *with_margin(tape *t, const struct margin *s, var *z, const tensor *labels, var **logits)
 {
     if (!z || !labels) return NULL;
     var *is_true = op_gather(t, matrix_identity(t, z->value.type, z->value.dim[1]), 0, labels);
@@ -153,19 +154,38 @@ static var *softmax_loss(tape *t, const void *settings, struct params *p, var *m
     return with_margin(t, settings, op_linear(t, pooled, find(t, p, "pre.fc.weight"), NULL), labels, logits);
 }
 
+/* angular (Afrasiyabi et al., ECCV 2020): cosines with an additive angular margin, in which the network of the head centroid is
+ * trained. Start values are those of `linear`. The scores that are counted have no margin. */
+
+static const struct option angular_options[] = {
+    OPT_FLOAT_INSIDE(struct margin, scale, "scale", 20, 0, 1e6, "what multiplies the cosines"),
+    OPT_FLOAT(struct margin, margin, "margin", 0.01, 0, 1.5, "angle that is added to the true class's"), OPT_END};
+
+static var *angular_loss(tape *t, const void *settings, struct params *p, var *maps, const tensor *labels, var **logits)
+{
+    const struct margin *s = settings;
+    var *pooled = op_mean(t, flat(t, maps), 1u << 2, DROP_AXES);
+    var *cosines = op_cosine(t, pooled, find(t, p, "pre.fc.weight"));
+    if (logits) *logits = op_affine(t, cosines, s->scale, 0);
+    return op_cross_entropy(t, angular_logits(t, cosines, labels, s->scale, s->margin), labels);
+}
+
+static const struct pretrain angular = {"angular",       "cosines with an angular margin",
+                                        angular_options, sizeof(struct margin),
+                                        negative_params, angular_loss,
+                                        "neg-cosine"};
 static const struct pretrain frn = {"frn", "reconstruction from learned class matrices", NULL, 0, frn_params, frn_loss,
                                     "frn"};
 static const struct pretrain linear = {
     "linear", "a linear classifier of pooled maps", NULL, 0, linear_params, linear_loss, "mean-direction"};
-static const struct pretrain neg_cosine = {"neg-cosine",    "cosines with a negative margin",
-                                           cosine_options,  sizeof(struct negative),
-                                           negative_params, cosine_loss,
-                                           "neg-cosine"};
+static const struct pretrain neg_cosine = {
+    "neg-cosine", "cosines with a negative margin", cosine_options, sizeof(struct margin), negative_params, cosine_loss,
+    "neg-cosine"};
 static const struct pretrain neg_softmax = {"neg-softmax",   "inner products with a negative margin",
-                                            softmax_options, sizeof(struct negative),
+                                            softmax_options, sizeof(struct margin),
                                             negative_params, softmax_loss,
                                             "neg-softmax"};
-const struct pretrain *const pretrain_table[] = {&frn, &linear, &neg_cosine, &neg_softmax, NULL};
+const struct pretrain *const pretrain_table[] = {&angular, &frn, &linear, &neg_cosine, &neg_softmax, NULL};
 
 status pretrain_find(const char *name, const struct pretrain **out)
 {
@@ -179,5 +199,6 @@ status pretrain_find(const char *name, const struct pretrain **out)
     }
     const char *near = nearest_name(name, names);
     if (near) return fail(ST_USAGE, "there is no pre-training '%s'; did you mean '%s'?", name, near);
-    return fail(ST_USAGE, "there is no pre-training '%s'; there are frn, linear, neg-cosine and neg-softmax", name);
+    return fail(ST_USAGE, "there is no pre-training '%s'; there are angular, frn, linear, neg-cosine and neg-softmax",
+                name);
 }

@@ -28,6 +28,7 @@ TEST(heads_are_listed_in_order_with_their_options)
         EXPECT_INT(h.probabilities, head_table[i]->probabilities);
         EXPECT_INT(h.centrality, head_table[i]->centrality);
         EXPECT_INT(h.pools, head_table[i]->pools);
+        EXPECT_INT(h.base, head_table[i]->base);
         for (size_t k = 0; k < h.option_count; k++) {
             centra_option_info o;
             EXPECT_OK((status)centra_head_option(i, k, &o));

@@ -57,7 +57,7 @@ TEST(eval_of_all_heads_has_a_row_for_each_that_needs_no_training)
     size_t wanted = 0;
     centra_head_info info;
     for (size_t i = 0; i < centra_head_count(); i++)
-        wanted += centra_head_describe(i, &info) == CENTRA_OK && !info.drawn;
+        wanted += centra_head_describe(i, &info) == CENTRA_OK && !info.drawn && !info.base;
     colour_set();
     struct ran r = program_run("", WORDS(SMALL, "--episodes", "2", "--head", "all,relation", "--quiet"));
     EXPECT_INT(r.status, 0);
@@ -171,5 +171,37 @@ TEST(eval_refuses_in_one_line)
     r = program_run("", WORDS(SMALL, "--head", "mcl", "--split", "val", "--quiet"));
     EXPECT_INT(r.status, 1);
     EXPECT(strstr(r.err, "val") && strstr(r.err, "test"));
+    ran_free(&r);
+}
+
+TEST(eval_encodes_base_classes_for_heads_that_look_at_them)
+{
+    colour_set();
+    EXPECT_REFUSED(2,
+                   "centra eval: warning: there are no weights: conv4 starts from random ones\n"
+                   "centra eval: the head centroid needs pictures of base classes, those that the network was trained "
+                   "on; give them with --base",
+                   SMALL, "--episodes", "2", "--head", "proto,centroid");
+    struct ran r = program_run("", WORDS(SMALL, "--episodes", "2", "--head", "centroid:rounds=3,proto", "--base", "set",
+                                         "--base-split", "test"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "\ncentroid ") && strstr(r.out, "\nproto "));
+    EXPECT(strstr(r.err, "5 base classes have names of classes that are evaluated; they should be others"));
+    ran_free(&r);
+    r = program_run("", WORDS(SMALL, "--episodes", "2", "--head", "proto", "--base", "set"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.err, "no head looks at base classes; 'set' is not read"));
+    ran_free(&r);
+    EXPECT_REFUSED(1, "centra eval: 'set' has no pictures in split 'train'; it has the splits test", SMALL,
+                   "--episodes", "2", "--head", "centroid", "--base", "set", "--quiet");
+}
+
+TEST(eval_of_all_heads_has_those_that_need_base_classes_when_there_are_some)
+{
+    colour_set();
+    struct ran r = program_run("", WORDS(SMALL, "--episodes", "1", "--head", "all", "--quiet", "--base", "set",
+                                         "--base-split", "test", "--head.rounds", "1"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "\ncentroid ") && strstr(r.out, "\nproto "));
     ran_free(&r);
 }

@@ -291,3 +291,27 @@ TEST(score_accepts_what_the_documentation_promises)
     EXPECT_RUN(0, NULL, "", SCORE, "--head.gamma", "1e6");
     EXPECT_RUN(0, NULL, "", SCORE, "--head", "unidirectional", "--no-json", "--device", "cpu");
 }
+
+TEST(score_takes_base_pictures_for_heads_that_look_at_them)
+{
+    write_episode();
+    write_npy("B.npy", NPY_F64, 3, DIMS(3, 1, 4), query);
+    struct ran r = program_run("", WORDS(EPISODE, "--head", "centroid", "--base", "S.npy", "--base-labels", "L.npy"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "accuracy 100.00"));
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+    EXPECT_REFUSED(2,
+                   "centra score: the head centroid needs pictures of base classes, those that the network was trained "
+                   "on; give them with --base",
+                   EPISODE, "--head", "centroid");
+    EXPECT_REFUSED(2, "centra score: --base needs --base-labels", EPISODE, "--head", "centroid", "--base", "S.npy");
+    EXPECT_REFUSED(2, "centra score: --base-labels needs --base", EPISODE, "--head", "centroid", "--base-labels",
+                   "L.npy");
+    EXPECT_REFUSED(2, "centra score: --base: the head mcl-katz does not look at base classes", EPISODE, "--base",
+                   "S.npy", "--base-labels", "L.npy");
+    EXPECT_REFUSED(1, "centra score: the base features have 1 channels, but those of the episode have 2", EPISODE,
+                   "--head", "centroid", "--base", "B.npy", "--base-labels", "T.npy");
+    EXPECT_REFUSED(1, "centra score: 'L.npy' has 2 labels, but 'Q.npy' has 3 pictures", EPISODE, "--head", "centroid",
+                   "--base", "Q.npy", "--base-labels", "L.npy");
+}

@@ -4,7 +4,7 @@
 #include "tests/api/sample.h"
 #include "tests/test.h"
 
-enum { MEMORY_LIMIT = 200000000 };
+enum { MEMORY_LIMIT = 200000000, BASE = 1000 };
 
 static struct sample_shape shape_of(size_t shots)
 {
@@ -17,13 +17,17 @@ static void measure(const struct head *h, const struct sample *x, bool gradients
 {
     centra_result r = {.scores = x->r.scores};
     struct desk d = {0};
-    const centra_option brief = {"sfc_epochs", "1"}; /* memory does not grow with them */
+    const centra_option brief = {strcmp(h->name, "deepemd") ? "rounds" : "sfc_epochs",
+                                 "1"}; /* no more memory with more */
+    int64_t labels[BASE];
+    for (int64_t i = 0; i < BASE; i++) labels[i] = i / 10;
     const size_t before = alloc_bytes();
     alloc_peak();
     const centra_session_options o = {.threads = 2, .isa = centra_isa_name(0)};
     REQUIRE(centra_session_open(&o, &d.session) == CENTRA_OK);
-    const size_t options = strcmp(h->name, "deepemd") ? 0 : 1;
+    const size_t options = !strcmp(h->name, "deepemd") || h->base ? 1 : 0;
     EXPECT_OK((status)centra_head_new(d.session, h->name, &brief, options, &d.head));
+    if (h->base) EXPECT_OK((status)centra_head_base(d.head, CENTRA_F32, BASE, 640, 1, x->e.query, labels));
     if (gradients) {
         r.grad_support = x->r.grad_support;
         r.grad_query = x->r.grad_query;

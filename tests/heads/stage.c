@@ -58,6 +58,9 @@ void play_random(struct play *p, struct stage *s, struct random *r, size_t way, 
     for (size_t i = 0; i < nq; i++) p->query_labels[i] = (int32_t)random_below(r, way);
     for (size_t i = 0; i < play_support_count(p); i++) p->support[i] = 0.5 + random_normal(r);
     for (size_t i = 0; i < play_query_count(p); i++) p->query[i] = 0.5 + random_normal(r);
+    EXPECT(channels <= STAGE_BASE_CHANNELS);
+    if (s->head->base) /* others draw what they always drew */
+        for (size_t i = 0; i < sizeof p->base / sizeof *p->base; i++) p->base[i] = 0.5 + random_normal(r);
     for (size_t i = 0; i < params_count(s->p); i++) {
         const tensor *x = &params_at(s->p, i)->value;
         EXPECT(world_read(&s->w, x, p->params + at));
@@ -90,6 +93,17 @@ static bool read_gradients(struct stage *s, const struct episode *e, struct outc
     return read;
 }
 
+const struct head_base *stage_base(struct stage *s, const struct play *p, struct head_base *memory)
+{
+    static size_t first[STAGE_BASE_CLASSES + 1];
+    if (!s->head->base) return NULL;
+    for (size_t i = 0; i <= STAGE_BASE_CLASSES; i++) first[i] = i * STAGE_BASE_EACH;
+    const var *v = world_constant(&s->w, DIMS(STAGE_BASE_CLASSES * STAGE_BASE_EACH, p->channels), p->base);
+    if (!v) return NULL;
+    *memory = (struct head_base){.features = v->value, .classes = STAGE_BASE_CLASSES, .first = first};
+    return memory;
+}
+
 bool stage_run(struct stage *s, const struct play *p, enum tape_mode mode, struct outcome *out)
 {
     struct world *w = &s->w;
@@ -101,6 +115,8 @@ bool stage_run(struct stage *s, const struct play *p, enum tape_mode mode, struc
     e.query = world_leaf(w, DIMS(p->nq, p->channels, p->rq), p->query);
     e.support_labels = op_labels(w->t, p->support_labels, p->ns, p->way);
     e.query_labels = op_labels(w->t, p->query_labels, p->nq, p->way);
+    struct head_base base;
+    e.base = stage_base(s, p, &base);
     const bool made = s->head->forward(w->t, s->settings.bytes, s->p, &e, 0, &r);
     EXPECT(made == (tape_status(w->t) == OK));
     if (mode == TAPE_TRAINING && made) tape_backward(w->t, r.loss);

@@ -289,12 +289,31 @@ TEST(negative_cosine_forgets_lengths_and_negative_softmax_does_not)
     }
 }
 
+/* Where the true class's cosine is above 0, its angle grows by the margin; the scores that are counted have none. */
+TEST(the_angular_margin_is_in_the_loss_alone)
+{
+    double x[BATCH * CHANNELS], w[CLASSES * CHANNELS], wanted = 0;
+    struct lesson_result none, some;
+    draw_batch(x, w);
+    REQUIRE(teach("angular", "0", x, w, &none) && teach("angular", "0.1", x, w, &some));
+    EXPECT(!memcmp(none.logits, some.logits, sizeof none.logits));
+    EXPECT(some.loss > none.loss);
+    for (size_t i = 0; i < BATCH; i++) {
+        double sum = 0;
+        const double *z = some.logits + i * CLASSES, own = z[batch_labels[i]];
+        const double truth = own > 0 ? 20 * cos(acos(own / 20) + 0.1) : own;
+        for (size_t c = 0; c < CLASSES; c++) sum += exp((c == (size_t)batch_labels[i] ? truth : z[c]) - truth);
+        wanted += log(sum) / BATCH;
+    }
+    EXPECT_NEAR(some.loss, wanted, 1e-9);
+}
+
 TEST(margin_losses_have_the_gradient_that_differences_show)
 {
-    static const char *const kinds[] = {"neg-cosine", "neg-softmax"};
+    static const char *const kinds[] = {"neg-cosine", "neg-softmax", "angular"};
     struct random r = test_random();
     const double step = 1e-6;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         double x[3][BATCH * CHANNELS], w[3][CLASSES * CHANNELS], slope = 0;
         struct lesson_result at, up, down;
         draw_batch(x[0], w[0]);
