@@ -28,6 +28,9 @@ status array_bytes(const struct weights *w, const char *name, enum array_type ty
 /* A copy of `n` bytes of text, NUL-terminated, that lives as long as the file. */
 status weights_text(struct weights *w, const char *from, size_t n, const char **out);
 
+/* weights_fingerprint for arrays that are sorted by name. */
+void arrays_fingerprint(size_t count, const struct named_array *arrays, char hex[65]);
+
 /* The readers. */
 status safetensors_read(struct weights *w);
 status pth_zip_read(struct weights *w);
