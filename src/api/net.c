@@ -56,6 +56,7 @@ void centra_net_free(centra_net *n)
 {
     if (!n) return;
     params_free(n->params);
+    arena_free(n->memory);
     free(n->settings);
     free(n->features);
     free(n);

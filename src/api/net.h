@@ -9,6 +9,7 @@ struct centra_net {
     centra_session *session;
     const struct net *net;
     void *settings;        /* owned */
+    arena *memory;         /* owned: texts of the settings that a model's file has; NULL: they are the caller's */
     struct params *params; /* owned */
     struct extractor extractor;
     dtype type;
