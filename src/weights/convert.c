@@ -1,6 +1,7 @@
-/* convert.c - any file of named arrays in another format, with our names. */
+/* convert.c - any file of named arrays in another format, with our names. Files of other projects become models of ours. */
 #include "base/size.h"
 #include "weights/file.h"
+#include "weights/foreign.h"
 #include "weights/names.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static void rename_array(struct named_array *a, char name[NAME_TEXT])
     if (name_of_ours(a->name, 1, name) && !name_of_ours(a->name, 2, second)) a->name = name;
 }
 
-status weights_convert(const struct weights *w, enum weights_format to, const char *path)
+static status write_renamed(const struct weights *w, enum weights_format to, const char *path)
 {
     status st = OK;
     struct named_array *arrays = calloc(size_max(w->count, 1), sizeof *arrays);
@@ -28,5 +29,16 @@ status weights_convert(const struct weights *w, enum weights_format to, const ch
 done:
     free(arrays);
     free(names);
+    return st;
+}
+
+status weights_convert(const struct weights *w, enum weights_format to, const char *path)
+{
+    struct weights *ours = NULL;
+    const struct foreign *f = foreign_find(w);
+    if (!f) return write_renamed(w, to, path);
+    status st = foreign_convert(f, w, &ours);
+    if (st == OK) st = write_renamed(ours, to, path);
+    weights_close(ours);
     return st;
 }
