@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/plain.h"
 #include "centra.h"
+#include "weights/foreign.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,8 @@ struct adding {
     const centra_model_add_options *o;
     const char *path; /* of the file */
     char name[MODEL_NAME_ROOM];
-    struct weights *file;    /* owned */
+    struct weights *file;    /* owned: as it was read */
+    struct weights *theirs;  /* owned: the same as ours, where it is a known file of another project; else NULL */
     struct recognised what;  /* owned */
     const struct head *head; /* that it was trained with; NULL: none */
     struct card_line card[CARD_LINES];
@@ -29,11 +31,15 @@ struct adding {
 
 static void adding_free(struct adding *a)
 {
+    weights_close(a->theirs);
     weights_close(a->file);
     recognised_free(&a->what);
     card_free(a->card);
     free(a->meta);
 }
+
+/* What is kept: the file, or what became of it. */
+static struct weights *kept_of(const struct adding *a) { return a->theirs ? a->theirs : a->file; }
 
 /* Names */
 
@@ -99,7 +105,7 @@ static status read_card(struct adding *a)
     status st = OK;
     r->memory = arena_new(1 << 10);
     if (!r->memory) return fail(ST_MEMORY, "no memory for a model");
-    TRY(card_read(a->path, of_file, a->file, &card));
+    TRY(card_read(a->path, of_file, kept_of(a), &card));
     TRY(model_new(none, card.backbone, card.head, &r->model));
     TRY(card_options(&card, "net.", r->model.net->options, r->model.net_settings, r->memory));
     a->head = r->model.head;
@@ -130,11 +136,13 @@ static status take_wishes(struct adding *a)
 
 static status understand(struct adding *a)
 {
-    const char *backbone = weights_meta(a->file, "backbone");
+    const struct foreign *f = foreign_find(a->file);
     status st = OK;
+    if (f) TRY(foreign_convert(f, a->file, &a->theirs));
+    const char *backbone = weights_meta(kept_of(a), "backbone");
     TRY(backbone && *backbone ? read_card(a) : recognise(a->file, a->path, &a->what));
     TRY(take_wishes(a));
-    TRY(recognised_check(a->file, a->path, &a->what.model, a->head));
+    TRY(recognised_check(kept_of(a), a->path, &a->what.model, a->head));
 done:
     return st;
 }
@@ -163,12 +171,12 @@ static const char *file_name(const char *path)
 /* The card, then ours, then the file's own words where they are about something else. */
 static status describe(struct adding *a)
 {
-    const size_t theirs = weights_meta_count(a->file);
+    const size_t theirs = weights_meta_count(kept_of(a));
     status st = OK;
     TRY(check_note("source", a->o->source));
     TRY(check_note("licence", a->o->licence));
     TRY(card_write(&a->what.model, &a->what.transform, a->card));
-    TRY(weights_convert_fingerprint(a->file, a->fingerprint));
+    TRY(weights_convert_fingerprint(kept_of(a), a->fingerprint));
     a->meta = calloc(CARD_LINES + OWN_LINES + theirs, sizeof *a->meta);
     if (!a->meta) TRY(fail(ST_MEMORY, "no memory for a model"));
     for (size_t i = 0; i < CARD_LINES; i++) note(a, a->card[i].key, text_string(&a->card[i].value));
@@ -179,7 +187,7 @@ static status describe(struct adding *a)
     if (a->o->licence) note(a, "licence", a->o->licence);
     for (size_t i = 0; i < theirs; i++) {
         const char *key, *value;
-        weights_meta_at(a->file, i, &key, &value);
+        weights_meta_at(kept_of(a), i, &key, &value);
         note(a, key, value);
     }
 done:
@@ -195,7 +203,7 @@ static status keep(struct adding *a)
     if (!s) return fail(ST_MEMORY, "no memory for the names of models");
     TRY(store_open(s));
     TRY(shelf_path(s, a->name, path));
-    TRY(weights_convert_new(a->file, a->metas, a->meta, path, &there));
+    TRY(weights_convert_new(kept_of(a), a->metas, a->meta, path, &there));
     if (there) TRY(taken(a->name, false)); /* by somebody else, a moment ago */
 done:
     free(s);

@@ -2,6 +2,7 @@
 #include "api/recognise.h"
 #include "base/plain.h"
 #include "base/size.h"
+#include "weights/foreign.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static const struct known {
     enum transform_kind transform;
     size_t side, pad;
 } known[] = {
-    {"conv4", conv4_options, PAPER},
+    {"conv4", conv4_options, PAPER}, /* files of other projects: weights/foreign.c */
     {"conv4-19", conv4_options, PAPER},
     {"resnet12", resnet12_options, PAPER},
     {"wrn", wrn_options, PAPER},
@@ -201,13 +202,43 @@ done:
     return st == ST_USAGE ? OK : st;
 }
 
+/* How far the file is from one of another project that it nearly is; a smaller distance takes the place of `least`. */
+static status try_foreign(const struct weights *w, const struct foreign *f, struct weights_fit *least,
+                          const char **nearest)
+{
+    struct weights *ours = NULL;
+    struct recognised now = {0};
+    struct weights_fit fit = {0};
+    status st = foreign_convert(f, w, &ours);
+    if (st == OK) st = candidate(w, &(struct known){.net = f->backbone}, &now);
+    if (st != OK) goto done;
+    const struct card card = {.options = weights_meta(ours, "options")};
+    if (card_options(&card, "net.", now.model.net->options, now.model.net_settings, now.memory) == ST_MEMORY)
+        TRY(fail(ST_MEMORY, "no memory to recognise a network")); /* else a width that it cannot tell: the usual one */
+    TRY(compare(ours, &now.model, NULL, &fit));
+    if (distance(&fit) < distance(least)) {
+        const struct weights_fit more = *least;
+        *least = fit, fit = more;
+        *nearest = f->name;
+    }
+done:
+    text_free(&fit.words);
+    recognised_free(&now);
+    weights_close(ours);
+    return st == ST_MEMORY ? st : OK; /* what cannot be converted is far away */
+}
+
 status recognise(const struct weights *w, const char *file, struct recognised *out)
 {
     struct recognised best = {0};
     struct weights_fit least = {0};
     status st = OK;
     for (size_t i = 0; i < KNOWN; i++) TRY(try_one(w, &known[i], &best, &least));
-    if (!best.model.net || distance(&least)) TRY(refuse(file, best.model.net ? best.model.net->name : "none", &least));
+    if (!best.model.net || distance(&least)) {
+        const char *nearest = best.model.net ? best.model.net->name : "none";
+        for (size_t i = 0; foreign_at(i); i++) TRY(try_foreign(w, foreign_at(i), &least, &nearest));
+        TRY(refuse(file, nearest, &least));
+    }
     *out = best;
     best = (struct recognised){0};
 done:

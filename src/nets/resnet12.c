@@ -96,7 +96,7 @@ static var *conv(const struct layer_pass *l, int stage, const char *of, var *x)
 static var *conv_norm(const struct layer_pass *l, int stage, const char *conv_of, const char *norm_of, var *x)
 {
     char first[LAYER_NAME], second[LAYER_NAME];
-    return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, BORDER_SAME, &inside);
+    return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, 1, BORDER_SAME, &inside);
 }
 
 /* The chance that a position is the corner of an erased square, so that about drop of the map goes at the ramp's end. */

@@ -77,7 +77,7 @@ static var *block_forward(const struct layer_pass *l, const struct block *b, var
     char name[LAYER_NAME], second[LAYER_NAME];
     var *a = layer_norm(l, part(name, b, "bn1"), x, &relu);
     part(second, b, "bn2");
-    a = layer_conv_norm(l, part(name, b, "conv1"), second, a, BORDER_SAME, &relu);
+    a = layer_conv_norm(l, part(name, b, "conv1"), second, a, 1, BORDER_SAME, &relu);
     a = layer_conv(l, part(name, b, "conv2"), a, b->stride, BORDER_SAME);
     var *shortcut = reshapes(b) ? layer_conv(l, part(name, b, "shortcut.0"), x, b->stride, BORDER_NONE) : x;
     return op_add(l->t, a, shortcut);

@@ -1,6 +1,7 @@
-/* convert.c - any file of named arrays in another format, with our names. */
+/* convert.c - any file of named arrays in another format, with our names. Files of other projects become models of ours. */
 #include "base/size.h"
 #include "weights/file.h"
+#include "weights/foreign.h"
 #include "weights/names.h"
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static status rename_all(const struct weights *w, const char *path, struct renam
     return OK;
 }
 
-status weights_convert(const struct weights *w, enum weights_format to, const char *path)
+static status write_renamed(const struct weights *w, enum weights_format to, const char *path)
 {
     struct renamed r;
     status st = rename_all(w, path, &r);
@@ -67,5 +68,16 @@ status weights_convert_new(const struct weights *w, size_t metas, const struct m
     status st = rename_all(w, path, &r);
     if (st == OK) st = weights_write_new(path, w->count, r.array, metas, meta, taken);
     renamed_free(&r);
+    return st;
+}
+
+status weights_convert(const struct weights *w, enum weights_format to, const char *path)
+{
+    struct weights *ours = NULL;
+    const struct foreign *f = foreign_find(w);
+    if (!f) return write_renamed(w, to, path);
+    status st = foreign_convert(f, w, &ours);
+    if (st == OK) st = write_renamed(ours, to, path);
+    weights_close(ours);
     return st;
 }

@@ -71,7 +71,8 @@ status weights_write_bytes(const char *name, size_t count, const struct named_ar
 /* Makes the folder `path` with one NAME.npy for each array; it must not be there already. */
 status weights_write_npy(const char *path, size_t count, const struct named_array *arrays);
 
-/* Writes what is in the file under our names where they differ from the released: as safetensors, metadata included, or as
+/* Writes what is in the file under our names where they differ from the released, and as a model of ours where it is one of
+ * the files of weights/foreign.h: as safetensors, metadata included, or as
  * a folder of .npy. */
 enum weights_format { WEIGHTS_SAFETENSORS, WEIGHTS_NPY };
 status weights_convert(const struct weights *w, enum weights_format to, const char *path);
