@@ -16,6 +16,12 @@ const char *model_note(const centra_model *m, const char *key)
     return "";
 }
 
+const char *model_licence(const centra_model *m)
+{
+    const char *said = model_note(m, "licence");
+    return *said ? said : model_note(m, "license");
+}
+
 void add_words(text *to, const char *from)
 {
     size_t n = 0;
@@ -52,7 +58,7 @@ void model_json(struct json_writer *w, const centra_model *m, const centra_model
     json_key(w, "default");
     json_bool(w, place->standard);
     pair(w, "source", model_note(m, "source"));
-    pair(w, "licence", model_note(m, "licence"));
+    pair(w, "licence", model_licence(m));
 }
 
 static void words_cell(struct table *table, const char *s)

@@ -12,6 +12,8 @@ status model_names(void);
 
 /* The text of a model's note, or "". */
 const char *model_note(const centra_model *m, const char *key);
+/* The note on its licence, however that is spelt. */
+const char *model_licence(const centra_model *m);
 /* The members of a model's JSON object; the object is the caller's. */
 void model_json(struct json_writer *w, const centra_model *m, const centra_model_place *place);
 /* Text from a file, on one line of a terminal: what could steer it becomes '?', and what is long is cut. */

@@ -91,20 +91,17 @@ static void line(struct table *table, const char *key, const char *value)
 
 static void show_table(const centra_model *m, const centra_model_place *place, text *to)
 {
-    static const char *const notes[][2] = {
-        {"options", "options"},
-        {"transform", "transform"},
-        {"pad", "pad"},
-        {"mean", "mean"},
-        {"std", "std"},
-        {"trained on", "data"},
-        {"accuracy", "accuracy"},
-        {"data fingerprint", "data_fingerprint"},
-        {"added from", "added.file"},
-        {"its SHA-256", "added.sha256"},
-        {"source", "source"},
-        {"licence", "licence"},
-    };
+    static const char *const notes[][2] = {{"options", "options"},
+                                           {"transform", "transform"},
+                                           {"pad", "pad"},
+                                           {"mean", "mean"},
+                                           {"std", "std"},
+                                           {"trained on", "data"},
+                                           {"accuracy", "accuracy"},
+                                           {"data fingerprint", "data_fingerprint"},
+                                           {"added from", "added.file"},
+                                           {"its SHA-256", "added.sha256"},
+                                           {"source", "source"}};
     struct table table = {.align = "ll"};
     centra_model_info i;
     centra_model_describe(m, &i);
@@ -115,6 +112,7 @@ static void show_table(const centra_model *m, const centra_model_place *place, t
     table_cell(&table, "side");
     table_cell(&table, "%zu", i.side);
     for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) line(&table, notes[k][0], model_note(m, notes[k][1]));
+    line(&table, "licence", model_licence(m));
     line(&table, "fingerprint", i.fingerprint);
     line(&table, "file", i.path);
     table_cell(&table, "size");

@@ -4,11 +4,10 @@
 #include "eval/card.h"
 #include "tests/device.h"
 #include "tests/test.h"
-#include "weights/names.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST = 256 };
+enum { MOST = 400 };
 
 struct arrays {
     struct named_array array[MOST];
@@ -25,7 +24,8 @@ static status take(const struct netfile *f, struct device *d, const struct param
     void *data = malloc(tensor_bytes(&e->value));
     if (!data || to->count == MOST) return fail(ST_MEMORY, "no room for %s", e->name);
     to->data[to->count] = data;
-    snprintf(to->name[to->count], NAME_TEXT, "%s%s", f->prefix ? f->prefix : "", e->name);
+    if (f->rename) f->rename(e->name, to->name[to->count]);
+    else snprintf(to->name[to->count], NAME_TEXT, "%s%s", f->prefix ? f->prefix : "", e->name);
     *a = (struct named_array){.name = to->name[to->count],
                               .type = ARRAY_F32,
                               .rank = e->value.rank,
@@ -52,8 +52,9 @@ static status fill(const struct netfile *f, struct device *d, struct model *m, s
         if (!is(f->without, e->name)) TRY(take(f, d, e, to));
     }
     if (f->also) {
-        to->array[to->count] = to->array[0];
-        to->array[to->count++].name = f->also;
+        struct named_array *a = &to->array[to->count++];
+        *a = to->array[0];
+        *a = (struct named_array){f->also, ARRAY_F32, 2, {1, a->bytes / sizeof(float)}, a->data, a->bytes};
     }
 done:
     arena_free(memory);
@@ -72,7 +73,7 @@ bool netfile_write(const char *path, const struct netfile *f)
     if (st == OK) st = weights_write(path, to->count, to->array, f->metas, f->meta);
     EXPECT_OK(st);
     model_free(&m);
-    for (size_t i = 0; to && i < to->count; i++) free(to->data[i]);
+    for (size_t i = 0; to && i < MOST; i++) free(to->data[i]);
     free(to);
     if (d) d->close(d);
     pool_free(threads);
