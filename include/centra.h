@@ -347,8 +347,9 @@ typedef enum centra_eval_phase { CENTRA_EVAL_ENCODING, CENTRA_EVAL_PLAYING } cen
 
 /* Zero and NULL mean the default that is written behind each. */
 typedef struct centra_eval_options {
-    const char *weights;   /* a file of weights, or a run's folder (its best.safetensors); NULL: a random start */
-    const char *backbone;  /* what the weights say; needed where they say nothing */
+    const char *weights;  /* a file of weights, a run's folder (its best.safetensors), or a model's name; NULL: a random
+                              start */
+    const char *backbone; /* what the weights say; needed where they say nothing */
     const char *extractor; /* the one that the weights were trained with; "map" where they say nothing */
     const centra_option *net_options;
     size_t net_option_count;

@@ -23,21 +23,57 @@ typedef struct centra_model_info {
     const char *data, *accuracy; /* what it was trained on and how good it is, as the file says; "" where it does not */
 } centra_model_info;
 
-/* `path` is a file of weights whose metadata name the network, a run's folder, or the name of a model that came with the
- * library; NULL: the standard one of these. Close when no classifier and no support uses it any more. */
+/* `path` is a file of weights whose metadata name the network, a run's folder, or the name of a model: one that
+ * centra_model_add has kept, or one that came with the library. NULL: the default (centra_model_default). Close when no
+ * classifier and no support uses it any more. */
 CENTRA_API centra_status centra_model_open(const char *path, centra_model **out);
 CENTRA_API void centra_model_close(centra_model *model);
 CENTRA_API void centra_model_describe(const centra_model *model, centra_model_info *out);
 /* The models that came with the library, the standard one first: a name, and the path of its file, which is valid until
  * the thread's next call. CENTRA_USAGE behind the last. */
 CENTRA_API centra_status centra_model_shipped(size_t index, const char **name, const char **path);
+/* What else its file says: a key and its text ("licence", "added.file"). CENTRA_USAGE behind the last. */
+CENTRA_API centra_status centra_model_note(const centra_model *model, size_t index, const char **key,
+                                           const char **value);
+/* What the model's network is shown of a picture, [cells, 3, side, side]: resized, cut and normalised as its file says.
+ * `extractor` NULL: the model's own. */
+CENTRA_API centra_status centra_model_input(const centra_model *model, const centra_picture *picture,
+                                            const char *extractor, float *out);
+/* The model's network by itself, with its weights, options and extractor; `options` come after those of the model. It keeps nothing
+ * of the model, belongs to the session and must be freed before it. */
+CENTRA_API centra_status centra_model_net(centra_session *session, const centra_model *model,
+                                          const centra_option *options, size_t option_count, centra_precision precision,
+                                          centra_net **out);
 
-/* The model's network with its weights and extractor, in single precision: for centra_net_encode and centra_net_write_onnx. It
- * keeps nothing of the model, belongs to its session and must be freed before it. */
-CENTRA_API centra_status centra_model_net(centra_session *session, const centra_model *model, centra_net **out);
-/* What the model's network is shown of a picture, resized, cut and normalised as the model wants it: [cells, 3, side, side],
- * with centra_extractor_cells of its extractor. */
-CENTRA_API centra_status centra_model_input(const centra_model *model, const centra_picture *picture, float *out);
+/* Own models: kept by name in a folder of the user, $XDG_DATA_HOME/centra/models or ~/.local/share/centra/models. */
+
+typedef struct centra_model_add_options { /* NULL and 0: the default */
+    const char *name;                     /* letters, digits, '-', '_', '.'; NULL: that of the file */
+    const char *source, *licence;         /* notes to keep with it; NULL: what the file says */
+    const centra_option *net_options;
+    size_t net_option_count; /* of the network, in place of what the file says */
+    size_t side;             /* of what the network sees of a picture */
+} centra_model_add_options;
+
+/* Checks a file of weights (safetensors or .pth; a run's folder), finds out by names and shapes which network it is for
+ * unless it says so, and keeps it, converted, under a name that no model has yet. All of it or nothing is kept. `options`
+ * may be NULL; *name is valid until the thread's next call. */
+CENTRA_API centra_status centra_model_add(const char *path, const centra_model_add_options *options, const char **name);
+/* Models that came with the library cannot be removed. When the default is, there is none chosen any more. */
+CENTRA_API centra_status centra_model_remove(const char *name);
+/* The model that is meant where none is named: the one that the user chose, else the best that came along. */
+CENTRA_API centra_status centra_model_default(const char **name);
+/* Chooses it, for all programs of this user; NULL: none. */
+CENTRA_API centra_status centra_model_set_default(const char *name);
+
+typedef struct centra_model_place {
+    const char *name, *path; /* valid until the thread's next call */
+    int own;                 /* added by the user; else it came along */
+    int standard;            /* the default */
+    uint64_t bytes;          /* of its file */
+} centra_model_place;
+/* All models by name: those that came along, the best first, then the user's own. CENTRA_USAGE behind the last. */
+CENTRA_API centra_status centra_model_at(size_t index, centra_model_place *out);
 
 /* A model at work in a session. Belongs to both and must be freed before them. */
 typedef struct centra_classifier centra_classifier;

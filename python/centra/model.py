@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _c
-from ._c import lib, path_bytes, text
+from ._c import F32, lib, path_bytes, text
 from ._errors import UsageError
 from ._handle import Handle
 from .pictures import PictureLike, Pictures, as_list
@@ -46,7 +46,7 @@ class _Net(Handle):
     def __init__(self, session: Session, model: "Model") -> None:
         out = c_void_p()
         with session._lock:
-            lib.centra_model_net(session.handle, model.handle, byref(out))
+            lib.centra_model_net(session.handle, model.handle, None, 0, F32, byref(out))
         super().__init__(out.value or 0, lib.centra_net_free, session)  # it keeps nothing of the model
 
 
@@ -89,7 +89,7 @@ class Model(Handle):
         with self._held() as model, Pictures(as_list(pictures)) as decoded:
             out = np.empty((len(decoded), self._cells, 3, self.side, self.side), np.float32)
             for index in range(len(decoded)):
-                lib.centra_model_input(model, byref(decoded.c[index]), out[index].ctypes.data)
+                lib.centra_model_input(model, byref(decoded.c[index]), None, out[index].ctypes.data)
         return out.reshape(-1, 3, self.side, self.side)
 
     def encode(self, pictures: Union[PictureLike, Sequence[PictureLike]],

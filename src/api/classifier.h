@@ -15,6 +15,7 @@ struct centra_model {
     struct card card;     /* the file's texts */
     struct extractor extractor;
     char fingerprint[65];
+    const char *setup; /* in `memory`: what beside the weights decides its features (card_add_setup) */
     centra_model_info info;
 };
 

@@ -3,14 +3,18 @@
  * What is said last counts: an option's default, what the file's card says, what all heads were told, what this head was
  * told. The card's words about a head count for that head alone. */
 #include "api/lineup.h"
+#include "api/model_find.h"
 #include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 
+/* A path counts before the name of a model. */
 static status keep_path(struct lineup *l, const char *weights)
 {
     static const char best[] = "/best.safetensors";
+    char found[PATH_MAX];
     void *memory;
+    if (!file_exists(weights) && model_find_name(weights, found)) weights = found;
     const size_t n = strlen(weights);
     const status st = arena_take(l->memory, n + sizeof best, 1, &memory);
     if (st != OK) return st;

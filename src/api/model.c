@@ -3,7 +3,7 @@
  * The file stays in memory and is only read, so that any number of threads may build classifiers from one model. */
 #include "api/classifier.h"
 #include "api/model_find.h"
-#include "base/file.h"
+#include "base/size.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,9 @@ static status read_card(centra_model *m)
     m->card.transform = transform_standard(TRANSFORM_RESIZE_CROP, 84, 8);
     TRY(card_read(path, of_file, m->file, &m->card));
     if (!m->card.backbone)
-        TRY(fail(ST_FORMAT, "'%.200s' does not say which network it is for; give a model that centra train made",
+        TRY(fail(ST_FORMAT,
+                 "'%.200s' does not say which network it is for; give a model that centra train made, or add it with "
+                 "centra models add",
                  path));
     TRY(net_find(m->card.backbone, &net));
     if (m->card.head) TRY(head_find(m->card.head, &head));
@@ -70,6 +72,35 @@ done:
     return st;
 }
 
+static status keep_setup(centra_model *m)
+{
+    const struct net *net;
+    text t = {0};
+    void *settings = NULL;
+    status st = OK;
+    TRY(net_find(m->card.backbone, &net));
+    TRY(arena_take(m->memory, size_max(net->settings_bytes, 1), 1, &settings));
+    options_default(net->options, settings);
+    TRY(card_options(&m->card, "net.", net->options, settings, m->memory));
+    card_add_setup(net, settings, &m->extractor, &m->card.transform, &t);
+    TRY(text_status(&t));
+    TRY(keep(m->memory, text_string(&t), t.length, &m->setup));
+done:
+    text_free(&t);
+    return st;
+}
+
+/* A model of the store knows which weights it was given. */
+static status check_recorded(const centra_model *m)
+{
+    const char *recorded = weights_meta(m->file, MODEL_FINGERPRINT);
+    if (!recorded || !strcmp(recorded, m->fingerprint)) return OK;
+    return fail(ST_FORMAT,
+                "the model '%.200s' is damaged: its weights have the fingerprint %.12s..., not %.12s... as recorded; "
+                "remove it and add it anew",
+                m->info.path, m->fingerprint, recorded);
+}
+
 static status open_path(centra_model *m, const char *path)
 {
     status st = OK;
@@ -77,7 +108,9 @@ static status open_path(centra_model *m, const char *path)
     TRY(keep_name(m, path));
     TRY(weights_open(path, &m->file));
     TRY(read_card(m));
+    TRY(keep_setup(m));
     TRY(weights_fingerprint(m->file, m->fingerprint));
+    TRY(check_recorded(m));
     m->info.fingerprint = m->fingerprint;
 done:
     return st;
@@ -113,3 +146,12 @@ void centra_model_close(centra_model *m)
 }
 
 void centra_model_describe(const centra_model *m, centra_model_info *out) { *out = m->info; }
+
+centra_status centra_model_note(const centra_model *m, size_t index, const char **key, const char **value)
+{
+    if (index >= weights_meta_count(m->file))
+        return (centra_status)fail(ST_USAGE, "there is no note %zu; the model has %zu", index,
+                                   weights_meta_count(m->file));
+    weights_meta_at(m->file, index, key, value);
+    return CENTRA_OK;
+}

@@ -1,33 +1,29 @@
-/* model_find.c - the models that came with the library: in CENTRA_MODELS, else beside library and program, else where
- * `make install` puts them. The first of these folders that is there counts. */
+/* model_find.c - from what was given to a model's file.
+ *
+ * Models that came with the library lie in CENTRA_MODELS, else beside library and program, else where `make install` puts
+ * them; the first of these folders that is there counts. */
 #include "api/model_find.h"
 #include "api/places.h"
+#include "api/store.h"
 #include "base/file.h"
 #include "base/option.h"
+#include "base/plain.h"
 #include "centra.h"
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #ifndef CENTRA_MODEL_DIR
 #define CENTRA_MODEL_DIR ""
 #endif
 
-static const char SUFFIX[] = ".safetensors";
 /* The standard model is the first of these that is there; the others follow by name. */
 static const char *const preferred[] = {"conv4-mini", "conv4-cub"};
-enum { PREFERRED = sizeof preferred / sizeof *preferred, MOST_MODELS = 63, NAME_ROOM = 256 };
-
-struct shelf {
-    char folder[PATH_MAX];
-    size_t count;
-    char name[MOST_MODELS][NAME_ROOM]; /* in the order of preference */
-};
+enum { PREFERRED = sizeof preferred / sizeof *preferred };
 
 static DIR *open_in(const char *folder, const char *below, char out[PATH_MAX])
 {
-    const int n = *folder ? snprintf(out, PATH_MAX, "%s%s", folder, below) : 0;
+    const int n = *folder ? plain_snprintf(out, PATH_MAX, "%s%s", folder, below) : 0;
     return n > 0 && n < PATH_MAX ? opendir(out) : NULL;
 }
 
@@ -59,32 +55,31 @@ static int by_preference(const void *a, const void *b)
     return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-static void shelf_read(struct shelf *s)
+void shipped_read(struct shelf *s)
 {
     s->count = 0;
     s->folder[0] = '\0';
     DIR *d = open_shelf(s->folder);
-    if (!d) return;
-    for (const struct dirent *e; s->count < MOST_MODELS && (e = readdir(d));) {
-        const size_t n = strlen(e->d_name), end = strlen(SUFFIX);
-        if (n <= end || n - end >= NAME_ROOM || e->d_name[0] == '.' || strcmp(e->d_name + n - end, SUFFIX)) continue;
-        memcpy(s->name[s->count], e->d_name, n - end);
-        s->name[s->count++][n - end] = '\0';
-    }
-    closedir(d);
-    if (s->count) qsort(s->name, s->count, NAME_ROOM, by_preference);
+    if (d) shelf_read(d, by_preference, s);
 }
 
-static status shelf_path(const struct shelf *s, size_t i, char out[PATH_MAX])
+status models_read(struct models **out)
 {
-    const int n = snprintf(out, PATH_MAX, "%s/%s%s", s->folder, s->name[i], SUFFIX);
-    return n > 0 && n < PATH_MAX ? OK : fail(ST_USAGE, "the path of the model %s is too long", s->name[i]);
+    struct models *m = calloc(1, sizeof *m);
+    if (!m) return fail(ST_MEMORY, "no memory for the names of models");
+    shipped_read(&m->shipped);
+    const status st = store_read(&m->own);
+    if (st == OK) *out = m;
+    else free(m);
+    return st;
 }
 
-static status refuse(const struct shelf *s, const char *given)
+static status refuse(const struct models *m, const char *given)
 {
-    const char *names[MOST_MODELS + 1] = {0};
-    for (size_t i = 0; i < s->count; i++) names[i] = s->name[i];
+    const char *names[2 * SHELF_MOST + 1] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < m->own.count; i++) names[n++] = m->own.name[i];
+    for (size_t i = 0; i < m->shipped.count; i++) names[n++] = m->shipped.name[i];
     const char *meant = nearest_name(given, names);
     if (meant) return fail(ST_USAGE, "there is no model '%.100s', did you mean %s?", given, meant);
     return fail(ST_USAGE,
@@ -92,7 +87,7 @@ static status refuse(const struct shelf *s, const char *given)
                 given);
 }
 
-static status no_standard(void)
+static status no_default(void)
 {
     const char *asked = getenv("CENTRA_MODELS");
     if (asked && *asked)
@@ -100,40 +95,92 @@ static status no_standard(void)
     return fail(ST_USAGE, "no model is named, and none came with this library; name a file of weights");
 }
 
-/* A path: the file itself, or the best model of a run's folder. False when there is neither. */
-static bool find_path(const char *given, char out[PATH_MAX])
+static bool is_there(const struct models *m, const char *name)
 {
-    int n = snprintf(out, PATH_MAX, "%s/best.safetensors", given);
+    return shelf_find(&m->own, name) < m->own.count || shelf_find(&m->shipped, name) < m->shipped.count;
+}
+
+/* Who chose a model that is gone hears it, rather than getting another one. */
+status models_default(const struct models *m, char out[MODEL_NAME_ROOM])
+{
+    const status st = store_default(&m->own, out);
+    if (st != OK) return st;
+    if (out[0] && !is_there(m, out))
+        return fail(ST_USAGE, "the default model '%s' is not there any more; centra models default NAME sets another",
+                    out);
+    if (out[0]) return OK;
+    if (!m->shipped.count) return no_default();
+    memcpy(out, m->shipped.name[0], MODEL_NAME_ROOM);
+    return OK;
+}
+
+/* A path: the best model of a run's folder, or the file itself. False when there is neither. */
+static bool find_file(const char *given, char out[PATH_MAX])
+{
+    struct stat about;
+    int n = plain_snprintf(out, PATH_MAX, "%s/best.safetensors", given);
     if (n > 0 && n < PATH_MAX && file_exists(out)) return true;
-    n = snprintf(out, PATH_MAX, "%s", given);
-    return n > 0 && n < PATH_MAX && file_exists(out);
+    n = plain_snprintf(out, PATH_MAX, "%s", given);
+    return n > 0 && n < PATH_MAX && !stat(out, &about) && !S_ISDIR(about.st_mode);
+}
+
+/* On one of the shelves; a name is on both only where a later version brought a model of that name, and then it means the
+ * user's own. */
+static bool find_on(const struct models *m, const char *name, char out[PATH_MAX])
+{
+    const struct shelf *s = shelf_find(&m->own, name) < m->own.count ? &m->own : &m->shipped;
+    return shelf_find(s, name) < s->count && shelf_path(s, name, out) == OK;
+}
+
+bool model_find_name(const char *name, char out[PATH_MAX])
+{
+    struct models *m = NULL;
+    if (!model_name_good(name) || models_read(&m) != OK) return false;
+    const bool found = find_on(m, name, out);
+    free(m);
+    return found;
+}
+
+/* A store that cannot be read does not stand in the way of a model that came along. */
+static bool find_shipped(const char *name, char out[PATH_MAX])
+{
+    struct models *m = calloc(1, sizeof *m);
+    if (m) shipped_read(&m->shipped);
+    const bool found = m && find_on(m, name, out);
+    free(m);
+    return found;
 }
 
 status model_find(const char *given, char out[PATH_MAX])
 {
-    if (given && find_path(given, out)) return OK;
-    struct shelf *s = malloc(sizeof *s);
-    if (!s) return fail(ST_MEMORY, "no memory for the names of models");
-    shelf_read(s);
-    size_t i = 0;
-    while (given && i < s->count && strcmp(s->name[i], given)) i++;
-    status st;
-    if (i < s->count) st = shelf_path(s, i, out);
-    else st = given ? refuse(s, given) : no_standard();
-    free(s);
+    struct models *m = NULL;
+    char name[MODEL_NAME_ROOM];
+    if (given && find_file(given, out)) return OK;
+    status st = models_read(&m);
+    if (st != OK) {
+        struct error why;
+        error_take(st, &why);
+        return given && find_shipped(given, out) ? OK : error_put(&why);
+    }
+    if (!given) st = models_default(m, name);
+    if (st == OK && !find_on(m, given ? given : name, out)) {
+        if (given && file_exists(given)) plain_snprintf(out, PATH_MAX, "%s", given); /* a folder of arrays */
+        else st = refuse(m, given ? given : name);
+    }
+    free(m);
     return st;
 }
 
 centra_status centra_model_shipped(size_t index, const char **name, const char **path)
 {
-    static _Thread_local char kept_name[NAME_ROOM], kept_path[PATH_MAX];
+    static _Thread_local char kept_name[MODEL_NAME_ROOM], kept_path[PATH_MAX];
     struct shelf *s = malloc(sizeof *s);
     status st;
     if (!s) return (centra_status)fail(ST_MEMORY, "no memory for the names of models");
-    shelf_read(s);
+    shipped_read(s);
     if (index >= s->count) st = fail(ST_USAGE, "there is no model %zu; there are %zu", index, s->count);
-    else st = shelf_path(s, index, kept_path);
-    if (st == OK) memcpy(kept_name, s->name[index], NAME_ROOM);
+    else st = shelf_path(s, s->name[index], kept_path);
+    if (st == OK) memcpy(kept_name, s->name[index], sizeof kept_name);
     free(s);
     if (st == OK && name) *name = kept_name;
     if (st == OK && path) *path = kept_path;

@@ -1,38 +1,47 @@
-/* model_net.c - a model's network by itself, and what it is shown of a picture. */
+/* model_net.c - a model's network by itself, and what it is shown of pictures: features without a head. */
 #include "api/classifier.h"
 #include "api/net.h"
 #include "base/size.h"
 #include <stdlib.h>
 
-static status open_net(centra_net *n, const centra_model *m)
+static status choose_settings(centra_net *n, const centra_model *m, const centra_option *options, size_t count)
 {
-    static const char *const ignore[] = {"head.", "pre.", NULL}; /* what of a model's file is not its network */
     status st = OK;
     TRY(net_find(m->card.backbone, &n->net));
-    n->settings = calloc(1, size_max(1, n->net->settings_bytes));
     n->memory = arena_new(1 << 10);
-    n->params = params_new_fixed(n->session->dev); /* nothing is trained: no start values and no gradients */
-    if (!n->settings || !n->memory || !n->params) TRY(fail(ST_MEMORY, "no memory for the network of %s", m->info.name));
+    n->settings = calloc(1, size_max(n->net->settings_bytes, 1));
+    if (!n->memory || !n->settings) TRY(fail(ST_MEMORY, "no memory for the settings of %s", n->net->name));
     options_default(n->net->options, n->settings);
     TRY(card_options(&m->card, "net.", n->net->options, n->settings, n->memory));
-    TRY(n->net->params(n->settings, DT_F32, NULL, n->params));
-    TRY(weights_load(m->file, n->params, "", ignore));
+    for (size_t i = 0; i < count; i++) {
+        if (!options[i].name || !options[i].value) TRY(fail(ST_USAGE, "option %zu has no name or no value", i));
+        TRY(option_set(n->net->options, "--net.", options[i].name, options[i].value, n->settings));
+    }
 done:
     return st;
 }
 
-centra_status centra_model_net(centra_session *session, const centra_model *model, centra_net **out)
+centra_status centra_model_net(centra_session *session, const centra_model *model, const centra_option *options,
+                               size_t option_count, centra_precision precision, centra_net **out)
 {
+    static const char *const ignore[] = {"head.", "pre.", NULL};
     status st = OK;
-    if (!session || !model || !out)
+    if (!session || !model || !out || (option_count && !options))
         return (centra_status)fail(ST_USAGE, "centra_model_net needs a session, a model and a place for the network");
+    if (precision != CENTRA_F32 && precision != CENTRA_F64)
+        return (centra_status)fail(ST_USAGE, "precision %d does not exist; use CENTRA_F32 or CENTRA_F64",
+                                   (int)precision);
     centra_net *n = calloc(1, sizeof *n);
     if (!n) return (centra_status)fail(ST_MEMORY, "no memory for a network");
     n->session = session;
-    n->type = DT_F32;
+    n->type = precision == CENTRA_F32 ? DT_F32 : DT_F64;
     n->extractor = model->extractor;
     n->transform = model->card.transform;
-    TRY(open_net(n, model));
+    TRY(choose_settings(n, model, options, option_count));
+    n->params = params_new_fixed(session->dev); /* never trained */
+    if (!n->params) TRY(fail(ST_MEMORY, "no memory for the parameters of %s", n->net->name));
+    TRY(n->net->params(n->settings, n->type, NULL, n->params));
+    TRY(weights_load(model->file, n->params, "", ignore));
     *out = n;
     n = NULL;
 done:
@@ -40,13 +49,19 @@ done:
     return (centra_status)st;
 }
 
-centra_status centra_model_input(const centra_model *model, const centra_picture *picture, float *out)
+centra_status centra_model_input(const centra_model *m, const centra_picture *picture, const char *extractor,
+                                 float *out)
 {
-    if (!model || !picture || !picture->rgb || !picture->width || !picture->height || !out)
-        return (centra_status)fail(ST_USAGE, "centra_model_input needs a model, a picture with pixels and a place");
+    struct extractor e;
+    status st = OK;
+    if (!m || !picture || !picture->rgb || !out)
+        return (centra_status)fail(ST_USAGE, "centra_model_input needs a model, a picture and a place");
+    e = m->extractor;
+    if (extractor) TRY(extractor_parse(extractor, &e));
     const struct picture p = {picture->width, picture->height, picture->rgb};
-    const struct extractor *e = &model->extractor;
-    const struct transform *t = &model->card.transform;
-    return (centra_status)(e->kind == EXTRACT_GRID ? transform_cells(t, &p, e->count, e->sizes, NULL, out)
-                                                   : transform_apply(t, &p, NULL, out));
+    const struct transform *t = &m->card.transform;
+    st = e.kind == EXTRACT_GRID ? transform_cells(t, &p, e.count, e.sizes, NULL, out)
+                                : transform_apply(t, &p, NULL, out);
+done:
+    return (centra_status)st;
 }

@@ -57,8 +57,8 @@ void centra_net_free(centra_net *n)
 {
     if (!n) return;
     params_free(n->params);
-    free(n->settings);
     arena_free(n->memory);
+    free(n->settings);
     free(n->features);
     free(n);
 }

@@ -11,10 +11,10 @@ struct centra_net {
     centra_session *session;
     const struct net *net;
     void *settings;        /* owned */
+    arena *memory;         /* owned: texts of the settings that a model's file has; NULL: they are the caller's */
     struct params *params; /* owned */
     struct extractor extractor;
     struct transform transform; /* of its pictures: the model's, or the standard one */
-    arena *memory;              /* owned: texts of settings that a model brought; else NULL */
     dtype type;
     size_t batches; /* that went through since the weights were loaded; after some, they are frozen */
     char *features; /* owned: the last result */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char FORMAT[] = "centra-support", VERSION[] = "1";
-enum { MOST_TEXT = 4 << 20, MOST_SCORES = 4096, ARRAYS = 4, METAS = 9 };
+enum { MOST_TEXT = 4 << 20, MOST_SCORES = 4096, ARRAYS = 4, METAS = 10 };
 
 /* Writing */
 
@@ -67,6 +67,7 @@ static status pack_make(const centra_support *s, struct pack *p)
     say(p, "version", VERSION);
     say(p, "model", s->model->info.name);
     say(p, "model_fingerprint", s->model->fingerprint);
+    say(p, "model_setup", s->model->setup);
     say(p, "classes", text_string(&p->classes));
     say(p, "names", text_string(&p->names));
     if (k->head) {
@@ -122,6 +123,31 @@ static status bad(const struct reading *r, const char *why)
     return fail(ST_FORMAT, "the pack '%.200s' is damaged: %s", r->path, why);
 }
 
+/* The part of `s`, between comma and blank, in which the place `at` lies. */
+static const char *part_of(const char *s, size_t at, int *length)
+{
+    while (at && (s[at - 1] != ' ' || at < 2 || s[at - 2] != ',')) at--;
+    const char *end = strstr(s + at, ", ");
+    *length = (int)(end ? (size_t)(end - s) - at : strlen(s + at));
+    return s + at;
+}
+
+/* The same weights with another stage, input or extractor give other features. Older packs do not say. */
+static status check_setup(const struct reading *r)
+{
+    const centra_model *m = r->to->model;
+    const char *setup = weights_meta(r->file, "model_setup");
+    size_t at = 0;
+    int was, is;
+    if (!setup || !strcmp(setup, m->setup)) return OK;
+    while (setup[at] && setup[at] == m->setup[at]) at++;
+    const char *then = part_of(setup, at, &was), *now = part_of(m->setup, at, &is);
+    return fail(ST_USAGE,
+                "the pack '%.100s' was made with the weights of the model %.60s set up otherwise: %.*s, not %.*s; "
+                "give a model set up so, or the pictures themselves",
+                r->path, m->info.name, was < 100 ? was : 100, then, is < 100 ? is : 100, now);
+}
+
 /* Format, version and model, before anything else is believed. */
 static status check_kind(const struct reading *r)
 {
@@ -138,7 +164,7 @@ static status check_kind(const struct reading *r)
                     "the pack '%.150s' was made with the model %.80s (%.12s...), not with %.80s (%.12s...); "
                     "give that model, or the pictures themselves",
                     r->path, name, print, m->info.name, m->fingerprint);
-    return OK;
+    return check_setup(r);
 }
 
 static status find_array(const struct reading *r, const char *name, enum array_type type, int rank,

@@ -1,8 +1,10 @@
 /* train.c - the public call that trains: recipe and overrides to settings, then a run. */
+#include "api/model_find.h"
 #include "api/session.h"
 #include "base/plain.h"
 #include "heads/head.h"
 #include "train/run.h"
+#include "weights/weights.h"
 #include <string.h>
 
 /* Another head than the recipe's takes those of its options along that it has itself; one that an override names stays, to
@@ -34,6 +36,26 @@ static status read_recipe(const centra_train_options *o, struct run_settings *s,
     if (s->train.stage == STAGE_EPISODIC && strcmp(head, s->head.name)) leave_options(&s->head.options, s->head.name);
 done:
     text_free(&path);
+    return st;
+}
+
+/* A teacher given by name, and which weights those are, for the recipe that is kept. */
+static status find_teacher(struct run_settings *s, arena *memory)
+{
+    char path[PATH_MAX], fingerprint[65];
+    struct weights *w = NULL;
+    void *kept[2];
+    status st = OK;
+    if (!s->distil.teacher) return OK;
+    TRY(model_find(s->distil.teacher, path));
+    TRY(weights_open(path, &w));
+    TRY(weights_fingerprint(w, fingerprint));
+    TRY(arena_take(memory, strlen(path) + 1, 1, &kept[0]));
+    TRY(arena_take(memory, sizeof fingerprint, 1, &kept[1]));
+    s->distil.teacher = memcpy(kept[0], path, strlen(path) + 1);
+    if (!s->distil.fingerprint) s->distil.fingerprint = memcpy(kept[1], fingerprint, sizeof fingerprint);
+done:
+    weights_close(w);
     return st;
 }
 
@@ -135,6 +157,7 @@ centra_status centra_train(centra_session *session, const centra_train_options *
     if (!memory) return (centra_status)fail(ST_MEMORY, "no memory for a recipe");
     TRY(read_recipe(options, &s, memory));
     TRY(check_stage(options, &s));
+    TRY(find_teacher(&s, memory));
     TRY(run(session, options, &s, result));
 done:
     arena_free(memory);

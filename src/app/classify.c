@@ -158,7 +158,7 @@ static const struct option classify_options[] = {
      .value = "DIR|PACK",
      .required = true},
     OPT_TEXT(struct classify, model, "model", NULL, "NAME|FILE",
-             "another model than the standard one; centra list models shows those that came along"),
+             "another model than the default; centra models list shows those that there are"),
     OPT_TEXT(struct classify, head, "head", NULL, "NAME", "another head than the model's"),
     OPT_FLAG(struct classify, csv, "csv", "comma-separated values with a first line of names"),
     OPT_INT(struct classify, top, "top", 1, 1, 1000, "how many classes to show for each picture"),

@@ -27,6 +27,10 @@ static void add_values(text *to, const struct option *o)
     }
 }
 
+/* Models are asked for when it comes to completing, since the user's own come and go. */
+static const char MODEL_NAMES[] = "centra models list --names 2>/dev/null";
+static bool is_model(const struct option *o) { return !strcmp(o->name, "model"); }
+
 /* Arguments of the command: its choices, or for help the commands. */
 static void add_arguments(text *to, const struct command *command)
 {
@@ -80,7 +84,10 @@ static void bash_values(text *to, const struct command *command, const struct op
 {
     text values = {0};
     add_values(&values, o);
-    if (values.length)
+    if (is_model(o))
+        text_addf(to, "    %s:--%s) COMPREPLY=($(compgen -f -W \"$(%s)\" -- \"$word\")); return ;;\n", command->name,
+                  o->name, MODEL_NAMES);
+    else if (values.length)
         text_addf(to, "    %s:--%s) COMPREPLY=($(compgen -W \"%s\" -- \"$word\")); return ;;\n", command->name, o->name,
                   text_string(&values));
     else if (o->type == OPTION_FILE)
@@ -115,7 +122,8 @@ static void fish_option(text *to, const struct command *command, const struct op
     add_values(&values, o);
     text_addf(to, "complete -c centra -n '__fish_seen_subcommand_from %s' -l %s -d '%s'", command->name, o->name,
               o->help);
-    if (values.length) text_addf(to, " -x -a '%s'", text_string(&values));
+    if (is_model(o)) text_addf(to, " -r -F -a '(%s)'", MODEL_NAMES);
+    else if (values.length) text_addf(to, " -x -a '%s'", text_string(&values));
     else if (o->type == OPTION_FILE) text_add(to, " -r -F");
     else if (o->type != OPTION_FLAG) text_add(to, " -x");
     text_add(to, "\n");

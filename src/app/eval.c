@@ -56,8 +56,9 @@ done:
 #define COUNT(field, name, standard, least, most, help) OPT_INT(struct eval, field, name, standard, least, most, help)
 
 static const struct option eval_options[] = {
-    OPT_FILE(struct eval, weights, "weights", NULL,
-             "the model: a file of weights, or a run's folder (its best.safetensors)"),
+    OPT_FILE(
+        struct eval, weights, "weights", NULL,
+        "the model: a file of weights, a run's folder (its best.safetensors), or a name that centra models list shows"),
     OPT_FILE_REQUIRED(struct eval, data, "data", "the data set: a folder, tar, pack or CSV list"),
     OPT_FILE(struct eval, images, "images", NULL, "the folder of a CSV list's pictures"),
     OPT_TEXT(struct eval, split, "split", NULL, "NAME", "the split to evaluate on; test where the set has splits"),

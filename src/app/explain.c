@@ -278,7 +278,7 @@ static const struct option explain_options[] = {
      .required = true},
     OPT_FILE_REQUIRED(struct explain, out, "out", "the folder for the page and the pictures; made where it is missing"),
     OPT_TEXT(struct explain, model, "model", NULL, "NAME|FILE",
-             "another model than the standard one; centra list models shows those that came along"),
+             "another model than the default; centra models list shows those that there are"),
     OPT_TEXT(struct explain, head, "head", NULL, "NAME", "another head than the model's"),
     OPT_INT(struct explain, top, "top", 3, 1, 100, "classes to show for each picture, the likeliest first"),
     OPT_END};

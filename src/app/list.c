@@ -1,6 +1,7 @@
 /* list.c - centra list: the heads, backbones, extractors, kernels, devices, models and recipes that there are. */
 #include "app/family.h"
 #include "app/library.h"
+#include "app/model_list.h"
 #include "app/recipes.h"
 #include "app/table.h"
 #include "app/terminal.h"
@@ -278,68 +279,13 @@ static status list_recipes(const struct call *c)
     return put(&t);
 }
 
-/* Models */
-
-static void json_model(struct json_writer *w, const centra_model_info *m)
-{
-    json_object(w);
-    json_pair(w, "name", m->name);
-    json_pair(w, "backbone", m->backbone);
-    json_pair(w, "head", m->head);
-    json_pair(w, "extractor", m->extractor);
-    json_key(w, "side");
-    json_int(w, (int64_t)m->side);
-    json_pair(w, "data", m->data);
-    json_pair(w, "accuracy", m->accuracy);
-    json_pair(w, "fingerprint", m->fingerprint);
-    json_pair(w, "path", m->path);
-    json_object_end(w);
-}
-
-static void model_cells(struct table *table, const centra_model_info *m)
-{
-    double accuracy;
-    table_cell(table, "%s", m->name);
-    table_cell(table, "%s", m->backbone);
-    table_cell(table, "%s", m->head);
-    table_cell(table, "%zu", m->side);
-    table_cell(table, "%s", m->data);
-    if (number_parse(m->accuracy, &accuracy)) table_cell(table, "%.1f %%", accuracy);
-    else table_cell(table, "%s", m->accuracy);
-}
-
-static status list_models(const struct call *c)
-{
-    static const char *const titles[] = {"model", "network", "head", "side", "trained on", "accuracy"};
-    struct table table = {.align = "lllrlr"};
-    struct json_writer w;
-    const char *path;
-    text t = {0};
-    json_begin(&w, &t, true);
-    if (c->common.json) json_array(&w);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) table_cell(&table, "%s", titles[i]);
-    for (size_t i = 0; centra_model_shipped(i, NULL, &path) == CENTRA_OK; i++) {
-        centra_model_info info;
-        centra_model *m = NULL;
-        if (centra_model_open(path, &m) != CENTRA_OK) {
-            fprintf(stderr, "centra list: %s\n", centra_message());
-            continue;
-        }
-        centra_model_describe(m, &info);
-        if (c->common.json) json_model(&w, &info);
-        else model_cells(&table, &info);
-        centra_model_close(m);
-    }
-    return end_list(c, &w, &table, &t);
-}
-
 static const char *const what[] = {"backbones", "devices", "extractors", "heads", "kernels", "models", "recipes", NULL};
 
 static status list_run(const struct call *c)
 {
     static status (*const lists[])(const struct call *c) = {
         list_backbones, list_devices, list_extractors, list_heads,
-        list_kernels,   list_models,  list_recipes}; /* as in `what` */
+        list_kernels,   model_list,   list_recipes}; /* as in `what` */
     size_t i = 0;
     while (what[i + 1] && strcmp(what[i], c->arguments[0])) i++; /* one of them: args.c has checked */
     return lists[i](c);

@@ -148,7 +148,8 @@ static status serve_run(const struct call *c)
 #endif
 
 static const struct option serve_options[] = {
-    OPT_TEXT(struct serve, model, "model", NULL, "NAME|FILE", "the model; without it the one that came with Centra"),
+    OPT_TEXT(struct serve, model, "model", NULL, "NAME|FILE",
+             "another model than the default; centra models list shows them"),
     OPT_FILE(struct serve, support, "support", NULL,
              "classes that every new session begins with: a folder of class folders, or a pack"),
     OPT_TEXT(struct serve, head, "head", NULL, "NAME", "another head than the model's; centra list heads shows them"),

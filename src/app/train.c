@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct train {
-    const char *data, *images, *out, *set;
+    const char *data, *images, *out, *set, *teacher;
     bool resume, force, tensorboard, strict, deterministic, sync_bn;
 };
 
@@ -63,7 +63,7 @@ static status collect(const struct call *c, struct overrides *o)
     status st = OK;
     const struct train *s = c->settings;
     char seed[32];
-    o->item = calloc(c->text_count + c->net_option_count + c->head_option_count + 2, sizeof *o->item);
+    o->item = calloc(c->text_count + c->net_option_count + c->head_option_count + 3, sizeof *o->item);
     if (!o->item) return fail(ST_MEMORY, "no memory for the settings");
     for (size_t i = 0; i < c->text_count; i++) TRY(add_override(o, "", c->texts[i], ""));
     for (size_t i = 0; i < c->net_option_count; i++)
@@ -72,6 +72,7 @@ static status collect(const struct call *c, struct overrides *o)
         TRY(add_override(o, "head.", c->head_options[i].name, c->head_options[i].value));
     snprintf(seed, sizeof seed, "%jd", (intmax_t)c->common.seed);
     if (s->sync_bn) TRY(add_override(o, "net.", "sync-bn", "yes"));
+    if (s->teacher) TRY(add_override(o, "distil.", "teacher", s->teacher));
     if (c->seed_given) TRY(add_override(o, "train.", "seed", seed));
 done:
     return st;
@@ -138,6 +139,8 @@ static const struct option train_options[] = {
     OPT_FILE(struct train, images, "images", NULL, "the folder of the pictures that a CSV list names"),
     OPT_FILE_REQUIRED(struct train, out, "out", "the folder of the run"),
     OPT_TEXTS(struct train, set, "set", "KEY=VALUE", "another value for a key of the recipe, such as train.epochs=10"),
+    OPT_TEXT(struct train, teacher, "teacher", NULL, "NAME|FILE",
+             "pretrain: a model whose features the network is drawn to as well (distil.teacher, distil.weight)"),
     OPT_FLAG(struct train, resume, "resume", "go on with the run in the folder"),
     OPT_FLAG(struct train, force, "force", "replace the run in the folder"),
     OPT_FLAG(struct train, tensorboard, "tensorboard", "write an event file for TensorBoard as well"),

@@ -111,10 +111,8 @@ static status open_net(const struct call *c, const centra_weights *w, centra_ses
     }
     if (!says_backbone(w))
         TRY(fail(ST_USAGE, "'%.200s' does not say which network it is for; name it with --backbone", path));
-    if (c->net_option_count)
-        TRY(fail(ST_USAGE, "'%.200s' says itself which network it is for; --net options need --backbone", path));
     TRY(library(centra_model_open(path, &model)));
-    TRY(library(centra_model_net(session, model, out)));
+    TRY(library(centra_model_net(session, model, c->net_options, c->net_option_count, CENTRA_F32, out)));
 done:
     centra_model_close(model);
     return st;

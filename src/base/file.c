@@ -186,7 +186,8 @@ static status sync_folder(char *path)
     return st;
 }
 
-/* An empty file holds the name until the new one takes its place, so that nothing is ever overwritten. */
+/* For file systems without hard links: an empty file holds the name until the new one takes its place, so that nothing
+ * is ever overwritten. */
 static status reserve(const char *path, bool *taken)
 {
     const int fd = open_retry(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -194,6 +195,29 @@ static status reserve(const char *path, bool *taken)
     if (fd < 0) return *taken ? OK : fail(ST_IO, "cannot write '%s': %s", path, plain_strerror(errno));
     close(fd);
     return OK;
+}
+
+/* Renames the finished file to its name. */
+static status put_in_place(struct file_writer *w)
+{
+    if (rename(w->temporary, w->path))
+        return fail(ST_IO, "cannot rename the new file to '%s': %s", w->path, plain_strerror(errno));
+    w->temporary[0] = 0; /* it is no longer there */
+    return OK;
+}
+
+/* The same where the name must be free. A second link is the one call that gives a whole file a name only if nobody has
+ * it; the first name is removed with what is left over. */
+static status put_in_new_place(struct file_writer *w, bool *taken)
+{
+    if (!link(w->temporary, w->path)) return OK;
+    *taken = errno == EEXIST;
+    if (*taken) return OK;
+    status st = reserve(w->path, taken);
+    if (st != OK || *taken) return st;
+    st = put_in_place(w);
+    if (st != OK) unlink(w->path); /* the empty one that held the name */
+    return st;
 }
 
 /* With `taken` the name must be free. */
@@ -205,14 +229,8 @@ static status commit(struct file_writer *w, bool *taken)
         st = fail(ST_IO, "cannot write '%s': %s", w->path, w->error ? plain_strerror(w->error) : "a write failed");
         goto done;
     }
-    if (taken) TRY(reserve(w->path, taken));
+    TRY(taken ? put_in_new_place(w, taken) : put_in_place(w));
     if (taken && *taken) goto done;
-    if (rename(w->temporary, w->path)) {
-        st = fail(ST_IO, "cannot rename the new file to '%s': %s", w->path, plain_strerror(errno));
-        if (taken) unlink(w->path); /* the empty one that held the name */
-        goto done;
-    }
-    w->temporary[0] = 0; /* it is no longer there */
     TRY(sync_folder(w->path));
 done:
     if (w->temporary[0]) unlink(w->temporary);

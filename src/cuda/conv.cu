@@ -155,7 +155,18 @@ static status conv2d_prepare(struct device *, const tensor *, const tensor *, st
     return OK;
 }
 
-template <typename real> status conv2d_affine(struct device *d, const struct conv_affine_args *a, tensor *y)
+/* Nothing above the ceiling of a result that is finished otherwise; NaN stays. */
+template <typename real> static status cut(struct gpu *g, const struct conv_affine_args *a, tensor *y)
+{
+    real *py = reals<real>(y), most = (real)a->ceiling;
+    if (!(a->ceiling > 0)) return OK;
+    if (is_half(y)) return g->fail(ST_UNSUPPORTED, "convolutions with a ceiling are not there for bf16; use tf32 or f32");
+    return each(g, count_of(y), [=] __device__(size_t i) {
+        if (py[i] > most) py[i] = most;
+    });
+}
+
+template <typename real> static status affine_any(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
     if (!a->scale) return conv2d<real>(d, a->x, a->w, a->shape, y);
     if (!a->pool) return affine_plain<real>(d, a, y);
@@ -174,6 +185,12 @@ template <typename real> status conv2d_affine(struct device *d, const struct con
         PASS(pool_affine(g, c, a, count, results, reals<real>(y) + first * each_picture));
     }
     return OK;
+}
+
+template <typename real> status conv2d_affine(struct device *d, const struct conv_affine_args *a, tensor *y)
+{
+    PASS(affine_any<real>(d, a, y));
+    return cut<real>(gpu_enter(d), a, y);
 }
 
 template <typename real>
@@ -234,7 +251,8 @@ static status conv2d_affine_f32(struct device *d, const struct conv_affine_args 
 {
     struct gpu *g = gpu_enter(d);
     if (!by_tensor_cores(g, a->x)) return conv2d_affine<float>(d, a, y);
-    return a->scale ? conv_half_affine(g, a, y) : conv_half(g, a->x, a->w, a->ready, a->shape, y);
+    PASS(a->scale ? conv_half_affine(g, a, y) : conv_half(g, a->x, a->w, a->ready, a->shape, y));
+    return cut<float>(g, a, y);
 }
 
 static status conv2d_prepare_f32(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,

@@ -191,7 +191,8 @@ static void fill_tables(struct device *d)
                                         table_moving,      table_pool,    table_classes,  table_distance, table_batch,
                                         table_gemm,        table_conv,    table_factor,   table_solve,   table_qr,
                                         table_walk,        table_optimise, table_norm_act_pool, table_pictures_crop,
-                                        table_pictures_resize, table_tally, table_channels, table_transport};
+                                        table_pictures_resize, table_tally, table_channels, table_transport,
+                                        table_depthwise};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 

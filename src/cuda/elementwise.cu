@@ -76,8 +76,30 @@ status leaky_relu_grad(struct device *d, const tensor *x, const tensor *dy, doub
                 [=] __device__(size_t i) { out[i] += pdy[i] * (px[i] > 0 ? (real)1 : low); });
 }
 
+template <typename real> status clip(struct device *d, const tensor *x, double low, double high, tensor *y)
+{
+    const real *px = reals<real>(x), least = (real)low, most = (real)high;
+    real *py = reals<real>(y);
+    return each(gpu_enter(d), count_of(x), [=] __device__(size_t i) {
+        const real v = px[i];
+        py[i] = v < least ? least : v > most ? most : v; /* NaN stays */
+    });
+}
+
+template <typename real>
+status clip_grad(struct device *d, const tensor *x, const tensor *dy, double low, double high, tensor *dx)
+{
+    const real *px = reals<real>(x), *pdy = reals<real>(dy), least = (real)low, most = (real)high;
+    real *out = reals<real>(dx);
+    return each(gpu_enter(d), count_of(x), [=] __device__(size_t i) {
+        if (px[i] > least && px[i] < most) out[i] += pdy[i];
+    });
+}
+
 template <typename real> static void enter(struct prims *p)
 {
+    p->clip = clip<real>;
+    p->clip_grad = clip_grad<real>;
     p->binary = binary<real>;
     p->unary = unary<real>;
     p->unary_grad = unary_grad<real>;

@@ -178,5 +178,5 @@ typedef void gpu_table(struct prims p[DT_REALS]);
 gpu_table table_elementwise, table_affine, table_reduce, table_softmax, table_pick, table_moving, table_pool,
     table_classes, table_distance, table_batch, table_gemm, table_conv, table_factor, table_solve, table_qr, table_walk,
     table_optimise, table_norm_act_pool, table_pictures_crop, table_pictures_resize, table_tally, table_channels,
-    table_transport;
+    table_transport, table_depthwise;
 #endif

@@ -1,4 +1,4 @@
-/* pool.cu - average pooling to a given size, the largest of each 2 x 2 square, and their derivatives. */
+/* pool.cu - average pooling to a given size, the largest of each 2 x 2 square and of any window, and their derivatives. */
 #include "cuda/gpu.cuh"
 
 struct pooling {
@@ -92,8 +92,64 @@ template <typename real> status max_pool2_grad(struct device *d, const tensor *x
     return each(gpu_enter(d), s.count, [=] __device__(size_t i) { out[largest(s, px, i)] += pdy[i]; });
 }
 
+struct windows { /* over a channels-last map */
+    size_t h, w, c, oh, ow;
+    struct pool_shape s;
+};
+
+static struct windows windows_of(const tensor *x, const tensor *y, struct pool_shape s)
+{
+    return {x->dim[1], x->dim[2], x->dim[3], y->dim[1], y->dim[2], s};
+}
+
+/* The offset of the largest number under output i, as above; places beyond the edges never win. */
+template <typename real> static __device__ inline size_t largest(const struct windows &p, const real *x, size_t i)
+{
+    const size_t c = i % p.c, pixel = i / p.c, column = pixel % p.ow * p.s.stride, row = pixel / p.ow % p.oh * p.s.stride;
+    const size_t top = row > p.s.pad ? row - p.s.pad : 0, left = column > p.s.pad ? column - p.s.pad : 0;
+    const size_t bottom = size_min(p.h, row + p.s.size - p.s.pad), right = size_min(p.w, column + p.s.size - p.s.pad);
+    const size_t picture = pixel / p.ow / p.oh * p.h;
+    size_t best = ((picture + top) * p.w + left) * p.c + c;
+    for (size_t u = top; u < bottom; u++)
+        for (size_t v = left; v < right; v++) {
+            const size_t at = ((picture + u) * p.w + v) * p.c + c;
+            if (x[at] > x[best] || (x[at] != x[at] && x[best] == x[best])) best = at;
+        }
+    return best;
+}
+
+template <typename real> status max_pool(struct device *d, const tensor *x, struct pool_shape s, tensor *y)
+{
+    const struct windows p = windows_of(x, y, s);
+    const real *px = reals<real>(x);
+    real *py = reals<real>(y);
+    return each(gpu_enter(d), count_of(y), [=] __device__(size_t i) { py[i] = px[largest(p, px, i)]; });
+}
+
+/* One thread an input: it asks every window that holds it, in their order. */
+template <typename real>
+status max_pool_grad(struct device *d, const tensor *x, const tensor *dy, struct pool_shape s, tensor *dx)
+{
+    const struct windows p = windows_of(x, dy, s);
+    const real *px = reals<real>(x), *pdy = reals<real>(dy);
+    real *out = reals<real>(dx);
+    return each(gpu_enter(d), count_of(dx), [=] __device__(size_t i) {
+        const size_t c = i % p.c, pixel = i / p.c, v = pixel % p.w + p.s.pad, u = pixel / p.w % p.h + p.s.pad;
+        const size_t picture = pixel / p.w / p.h;
+        real sum = out[i];
+        for (size_t a = u < p.s.size ? 0 : (u - p.s.size) / p.s.stride + 1; a < p.oh && a * p.s.stride <= u; a++)
+            for (size_t b = v < p.s.size ? 0 : (v - p.s.size) / p.s.stride + 1; b < p.ow && b * p.s.stride <= v; b++) {
+                const size_t at = ((picture * p.oh + a) * p.ow + b) * p.c + c;
+                if (largest(p, px, at) == i) sum += pdy[at];
+            }
+        out[i] = sum;
+    });
+}
+
 template <typename real> static void enter(struct prims *p)
 {
+    p->max_pool = max_pool<real>;
+    p->max_pool_grad = max_pool_grad<real>;
     p->adaptive_pool = adaptive_pool<real>;
     p->adaptive_pool_grad = adaptive_pool_grad<real>;
     p->max_pool2 = max_pool2<real>;

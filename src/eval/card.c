@@ -48,6 +48,21 @@ status card_write(const struct model *m, const struct transform *t, struct card_
     return st;
 }
 
+void card_add_setup(const struct net *net, const void *net_settings, const struct extractor *e,
+                    const struct transform *t, text *to)
+{
+    text options = {0};
+    add_options(&options, "", net->options, net_settings);
+    if (to->st == OK) to->st = options.st;
+    text_addf(to, "%zu+%zu %s, ", t->side, t->pad, transform_names[t->kind]);
+    extractor_add_name(e, to);
+    text_addf(to, ", %s %s, mean ", net->name, text_string(&options));
+    text_free(&options);
+    add_numbers(to, t->mean);
+    text_add(to, ", std ");
+    add_numbers(to, t->std);
+}
+
 void card_free(struct card_line lines[CARD_LINES])
 {
     for (size_t i = 0; i < CARD_LINES; i++) text_free(&lines[i].value);

@@ -26,6 +26,11 @@ struct card_line {
 status card_write(const struct model *m, const struct transform *t, struct card_line out[CARD_LINES]);
 void card_free(struct card_line lines[CARD_LINES]);
 
+/* All that decides what features a file's weights give, in one line: how a picture becomes an input, extractor, network and
+ * its options. */
+void card_add_setup(const struct net *net, const void *net_settings, const struct extractor *e,
+                    const struct transform *t, text *to);
+
 /* The text of a key, or NULL. */
 typedef const char *(*card_lookup)(void *context, const char *key);
 

@@ -39,10 +39,10 @@ static var *run(const struct plan *plan, const struct layer_pass *l, var *pictur
     char conv[LAYER_NAME], norm[LAYER_NAME];
     var *x = layer_enter(l->t, pictures);
     for (int k = 0; k < LAYERS; k++) {
-        const struct layer_after after = {MOMENTUM, SLOPE, plan->pool[k]};
+        const struct layer_after after = {.momentum = MOMENTUM, .slope = SLOPE, .pool = plan->pool[k]};
         plain_snprintf(conv, sizeof conv, "layer%d.0", k + 1);
         plain_snprintf(norm, sizeof norm, "layer%d.1", k + 1);
-        x = plan->norm[k] ? layer_conv_norm(l, conv, norm, x, BORDER_SAME, &after)
+        x = plan->norm[k] ? layer_conv_norm(l, conv, norm, x, 1, BORDER_SAME, &after)
                           : layer_conv(l, conv, x, 1, BORDER_NONE);
     }
     return layer_leave(l->t, x);

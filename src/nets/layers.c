@@ -36,9 +36,10 @@ static struct batch_norm norm_of(const struct layer_pass *l, const char *name, d
 var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after)
 {
     const struct batch_norm bn = norm_of(l, name, after->momentum);
-    const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
+    const struct norm_act how = {after->ceiling > 0 ? 1 : after->slope, after->pool, l->pass->mode == NET_TRAIN};
     if (!x || tape_status(l->t) != OK) return NULL;
-    return op_norm_act_pool(l->t, x, &bn, NULL, NULL, &how);
+    x = op_norm_act_pool(l->t, x, &bn, NULL, NULL, &how);
+    return after->ceiling > 0 ? op_clip(l->t, x, 0, after->ceiling) : x;
 }
 
 static bool folds(const struct layer_pass *l)
@@ -46,16 +47,27 @@ static bool folds(const struct layer_pass *l)
     return l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE;
 }
 
-var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
-                     const struct layer_after *after)
+var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, size_t stride,
+                     enum layer_border border, const struct layer_after *after)
 {
-    if (!folds(l)) return layer_norm(l, norm, layer_conv(l, conv, x, 1, border), after);
+    if (!folds(l)) return layer_norm(l, norm, layer_conv(l, conv, x, stride, border), after);
     struct param *weight = find(l, conv, "weight");
     const struct batch_norm bn = norm_of(l, norm, after->momentum);
     if (!x || tape_status(l->t) != OK) return NULL;
     const size_t pad = border == BORDER_SAME ? weight->value.dim[2] / 2 : 0;
-    const struct conv_norm how = {1, pad, after->slope, after->pool};
+    const struct conv_norm how = {stride, pad, after->slope, after->pool, after->ceiling};
     return op_conv2d_norm(l->t, x, tape_param(l->t, weight), &bn, &how);
+}
+
+var *layer_depthwise_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x,
+                          const struct depthwise_shape *shape, const struct layer_after *after)
+{
+    struct param *weight = find(l, conv, "weight");
+    if (!x || !weight) return NULL;
+    if (!folds(l)) return layer_norm(l, norm, op_depthwise(l->t, x, tape_param(l->t, weight), shape), after);
+    const struct batch_norm bn = norm_of(l, norm, after->momentum);
+    if (tape_status(l->t) != OK) return NULL;
+    return op_depthwise_norm(l->t, x, tape_param(l->t, weight), &bn, shape, after->ceiling);
 }
 
 var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,

@@ -38,13 +38,17 @@ enum layer_border { BORDER_SAME, BORDER_NONE };
 var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t stride, enum layer_border border);
 struct layer_after { /* what a batch norm has, and what follows it */
     double momentum;
-    double slope; /* of the activation below 0 */
-    bool pool;    /* to half the size */
+    double slope;   /* of the activation below 0 */
+    bool pool;      /* to half the size */
+    double ceiling; /* of the activation, which is 0 below 0 then; 0: none */
 };
 var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after);
-/* A convolution of stride 1, the norm behind it and what follows: one op in inference. */
-var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, enum layer_border border,
-                     const struct layer_after *after);
+/* A convolution, the norm behind it and what follows: one op in inference. */
+var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, size_t stride,
+                     enum layer_border border, const struct layer_after *after);
+/* The same with a filter for each channel; not pooled, and no activation but one with a ceiling. */
+var *layer_depthwise_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x,
+                          const struct depthwise_shape *shape, const struct layer_after *after);
 /* The end of a residual block: norm(x) + norm(residual), then what follows. */
 var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
                      const struct layer_after *after);

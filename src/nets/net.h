@@ -33,7 +33,7 @@ struct net {
     /* x [n, 3, H, W] to [n, C, h, w]; NULL after a failure, which the tape holds. */
     var *(*forward)(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x);
 };
-/* conv4, conv4-19, resnet12, wrn; sorted by name, NULL-terminated. */
+/* conv4, conv4-19, mobilenetv2, resnet12, resnet18, wrn; sorted by name, NULL-terminated. */
 extern const struct net *const net_table[];
 status net_find(const char *name, const struct net **out); /* ST_USAGE with a "did you mean" */
 #endif

@@ -96,7 +96,7 @@ static var *conv(const struct layer_pass *l, int stage, const char *of, var *x)
 static var *conv_norm(const struct layer_pass *l, int stage, const char *conv_of, const char *norm_of, var *x)
 {
     char first[LAYER_NAME], second[LAYER_NAME];
-    return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, BORDER_SAME, &inside);
+    return layer_conv_norm(l, part(first, stage, conv_of), part(second, stage, norm_of), x, 1, BORDER_SAME, &inside);
 }
 
 /* In inference the maps of a block lie in the memory of two, and large pictures or batches fit where they would not. */

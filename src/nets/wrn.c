@@ -77,7 +77,7 @@ static var *block_forward(const struct layer_pass *l, const struct block *b, var
     char name[LAYER_NAME], second[LAYER_NAME];
     part(second, b, "bn2");
     var *in = layer_norm(l, part(name, b, "bn1"), x, &relu);
-    var *first = layer_conv_norm(l, part(name, b, "conv1"), second, in, BORDER_SAME, &relu);
+    var *first = layer_conv_norm(l, part(name, b, "conv1"), second, in, 1, BORDER_SAME, &relu);
     tape_release(l->t, in);
     var *a = layer_conv(l, part(name, b, "conv2"), first, b->stride, BORDER_SAME);
     tape_release(l->t, first);

@@ -14,6 +14,12 @@ status norm_statistics(struct node *n, const tensor *x, struct norm_running *a, 
 /* Input `first` of n has channels; the next two, gain and bias, and the statistics have one number for each of them. */
 bool norm_fits(struct node *n, int first, const struct norm_running *a);
 
+/* ops/norm_fold.c: the norm whose gain and bias are inputs `first` and `first` + 1, with running statistics, as x scale +
+ * shift: in the memory that the two tensors have, or where the gain is frozen in what is kept with it. */
+status norm_fold(struct node *n, int first, const struct norm_running *of, tensor *scale, tensor *shift);
+/* The tape does not train, and the norm has a number for each channel. */
+bool norm_folds(struct node *n, int first, const struct norm_running *of, size_t channels);
+
 /* ops/norm_sync.c: whether the batch of this tape lies on several processes. */
 static inline bool norm_shared(const struct node *n) { return tape_peers(n->tape) != NULL; }
 /* Our statistics become those of all processes; *total: numbers of a channel in the whole batch. */

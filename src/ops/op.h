@@ -86,6 +86,10 @@ bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4]);
 /* The weights of a frozen parameter in the device's form, made at their first use; NULL: there is none. */
 status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out);
 
+/* ops/depthwise.c: the same two for filters of one channel each. */
+bool depthwise_fits(struct node *n, const struct depthwise_shape *s, size_t dim[4]);
+status depthwise_ready(struct node *n, const struct conv_ready **out);
+
 /* ops/matrices.c: [m, k] or [batch, m, k]. */
 /* [m, k] as [1, m, k]. */
 tensor tensor_matrices(const tensor *x);

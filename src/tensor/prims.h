@@ -27,13 +27,35 @@ struct conv_ready {
     void *memory; /* NULL: the device has no such form */
 };
 
-/* y = leaky_relu(conv2d * scale + shift); with `pool` the largest of each 2 x 2 square of that, as in max_pool2. */
+/* Maps [n, h, w, c] by filters [c, 1, kh, kw], with rows and columns of zeros around the map: not as many on each side where
+ * files of another framework want that. */
+struct depthwise_shape {
+    size_t stride, top, left, bottom, right;
+};
+
+/* y = min(max(z, 0), ceiling) with z = depthwise * scale + shift; ceiling 0: y = z. */
+struct depthwise_args {
+    const tensor *x, *w;
+    const struct conv_ready *ready; /* of w, or NULL: the result is the same */
+    struct depthwise_shape shape;
+    const tensor *scale, *shift; /* [c]; NULL: the convolution alone */
+    double ceiling;
+};
+
+/* Squares of size x size, stride apart; pad places around the map belong to none of its numbers, fewer than size. */
+struct pool_shape {
+    size_t size, stride, pad;
+};
+
+/* y = leaky_relu(conv2d * scale + shift), not above the ceiling; with `pool` the largest of each 2 x 2 square of that, as in
+ * max_pool2. */
 struct conv_affine_args {
     const tensor *x, *w;
     const struct conv_ready *ready; /* of w, or NULL: the result is the same */
     struct conv_shape shape;
     const tensor *scale, *shift; /* [out]; NULL, without pooling: the convolution alone */
     double slope;                /* 1: no activation; not negative */
+    double ceiling;              /* 0: none */
     bool pool;
 };
 

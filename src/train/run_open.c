@@ -13,6 +13,13 @@
 
 enum { BATCHES_AHEAD = 3 };
 
+/* The name of a file without its folders; NULL of NULL. */
+static const char *file_part(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
 static status write_recipes(struct run *r)
 {
     struct run_settings s = *r->o->settings;
@@ -22,6 +29,7 @@ static status write_recipes(struct run *r)
     if (r->o->data) s.data.path = r->o->data;
     TRY(recipe_write(sections, &r->recipe));
     s.data.path = NULL; /* weights are given to others, who have no such folder and need not know of ours */
+    s.distil.teacher = file_part(s.distil.teacher); /* nor of that one; the fingerprint says which teacher it was */
     TRY(recipe_write(sections, &r->travelling));
     /* What must stay the same: neither where the pictures lie nor, unless the rate depends on it, how long it goes on. */
     if (s.train.schedule != SCHEDULE_COSINE) s.train.epochs = 0;

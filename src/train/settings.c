@@ -74,6 +74,13 @@ static const struct option train_options[] = {
     OPT_END};
 #undef S
 
+#define S struct distil_settings
+static const struct option distil_options[] = {
+    OPT_FILE(S, teacher, "teacher", NULL, "pre-training: a model whose features the network is drawn to as well"),
+    OPT_TEXT(S, fingerprint, "fingerprint", NULL, "HEX", "fingerprint of the teacher's weights; others are refused"),
+    OPT_FLOAT(S, weight, "weight", 1, 0, 10000, "what the distance from the teacher counts beside the loss"), OPT_END};
+#undef S
+
 #define S struct validate_settings
 static const struct option validate_options[] = {
     OPT_INT(S, every, "every", 1, 0, 1000000, "epochs between validations; 0: never"),
@@ -93,6 +100,7 @@ void run_sections(struct run_settings *s, struct recipe_section out[RUN_SECTIONS
                                                          {"net", net_options, &s->net, &s->net.options},
                                                          {"head", head_options, &s->head, &s->head.options},
                                                          {"train", train_options, &s->train, NULL},
+                                                         {"distil", distil_options, &s->distil, NULL},
                                                          {"validate", validate_options, &s->validate, NULL},
                                                          {NULL, NULL, NULL, NULL}};
     memcpy(out, all, sizeof all);
@@ -170,5 +178,7 @@ status run_settings_check(const struct run_settings *s)
                               "set validate.select to last");
     if (s->train.stage == STAGE_PRETRAIN && s->train.sampler == SAMPLER_UNREPEATED)
         return fail(ST_USAGE, "train.sampler is unrepeated, but pre-training has no episodes");
+    if (s->train.stage != STAGE_PRETRAIN && s->distil.teacher)
+        return fail(ST_USAGE, "distil.teacher is set, but only pre-training (train.stage pretrain) has a teacher");
     return train_schedule(&s->train, &unused);
 }

@@ -49,15 +49,22 @@ struct validate_settings {
     int select; /* enum select_kind */
 };
 
+struct distil_settings {
+    const char *teacher;     /* a file of weights; NULL: none */
+    const char *fingerprint; /* of the teacher's weights; NULL: any */
+    double weight;
+};
+
 struct run_settings {
     struct data_settings data;
     struct net_settings net;
     struct head_settings head;
     struct train_settings train;
+    struct distil_settings distil;
     struct validate_settings validate;
 };
 
-enum { RUN_SECTIONS = 5 };
+enum { RUN_SECTIONS = 6 };
 
 void run_settings_default(struct run_settings *s);
 /* The sections of a recipe over `s`, ended by a NULL name. */

@@ -71,6 +71,20 @@ done:
     return st;
 }
 
+static status find_teacher(struct trainer *t, struct device *d, struct random *r)
+{
+    const struct distil_settings *s = &t->settings->distil;
+    status st = OK;
+    if (!s->teacher) return OK;
+    if (extractor_cells(&t->model.extractor) > 1)
+        return fail(ST_USAGE, "distil.teacher is set, but a teacher sees whole pictures: net.extractor must not be %s",
+                    t->settings->net.extractor);
+    TRY(teacher_open(d, s->teacher, s->fingerprint, &t->transform, &t->teacher));
+    TRY(distil_params(t->model.channels, teacher_channels(t->teacher), DT_F32, r, t->model.params));
+done:
+    return st;
+}
+
 static status make_model(struct trainer *t, struct device *d, const struct dataset *data)
 {
     status st = OK;
@@ -95,6 +109,7 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
     size.channels = t->model.channels;
     TRY(count_locations(t, (size_t)s->data.side, &size.locations));
     TRY(t->pretrain->params(&size, DT_F32, &r, t->model.params));
+    TRY(find_teacher(t, d, &r));
 done:
     return st;
 }
@@ -159,6 +174,7 @@ void trainer_free(struct trainer *t)
     exchange_free(t->exchange);
     if (t->model.net) model_free(&t->model);
     free(t->pretrain_settings);
+    teacher_free(t->teacher);
     free(t->scores);
     free(t->labels);
     free(t->items);

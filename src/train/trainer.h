@@ -13,12 +13,14 @@
 #include "train/exchange.h"
 #include "train/parts.h"
 #include "train/pretrain.h"
+#include "train/teacher.h"
 
 struct trainer {
     const struct run_settings *settings; /* borrowed */
     struct model model;                  /* its table holds the parameters of pre-training as well ("pre.") */
     const struct pretrain *pretrain;     /* NULL: episodes */
     void *pretrain_settings;             /* owned; NULL where it has none */
+    struct teacher *teacher;             /* owned; NULL: none */
     struct optimiser *optimiser;         /* owned */
     struct schedule schedule;
     struct transform transform;

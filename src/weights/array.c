@@ -89,6 +89,14 @@ static status get_floats(const struct named_array *a, const char *file, size_t c
     return OK;
 }
 
+bool named_array_finite(const struct named_array *a)
+{
+    const size_t count = is_integer(a->type) ? 0 : a->bytes / array_type_bytes(a->type);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(real_at(a, i))) return false;
+    return true;
+}
+
 /* A tensor of the same shape, only for its text. */
 static const char *shape_text(int rank, const size_t *dim, char buffer[SHAPE_TEXT])
 {

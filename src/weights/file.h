@@ -20,6 +20,10 @@ struct weights {
     size_t metas;
 };
 
+/* An empty one of that name; NULL metadata, no bytes. */
+status weights_new(const char *path, struct weights **out);
+/* Arrays in order of their names, which must be unique: once, when all are there. */
+status weights_sort(struct weights *w);
 /* Adds a copy of `a`, whose name and data must live as long as the file. */
 status weights_add(struct weights *w, const struct named_array *a);
 /* The bytes that an array of that type and shape has; refuses a rank or a product that is too large. */
@@ -27,6 +31,9 @@ status array_bytes(const struct weights *w, const char *name, enum array_type ty
                    size_t *out);
 /* A copy of `n` bytes of text, NUL-terminated, that lives as long as the file. */
 status weights_text(struct weights *w, const char *from, size_t n, const char **out);
+
+/* weights_fingerprint for arrays that are sorted by name. */
+void arrays_fingerprint(size_t count, const struct named_array *arrays, char hex[65]);
 
 /* The readers. */
 status safetensors_read(struct weights *w);

@@ -3,7 +3,7 @@
  * Over the arrays in order of their names: the name, a NUL, the type's name, a NUL, then rank and sizes as 64-bit
  * little-endian numbers, then the data. Metadata do not count. */
 #include "base/sha256.h"
-#include "weights/weights.h"
+#include "weights/file.h"
 #include <string.h>
 
 static void add_number(struct sha256 *s, uint64_t v)
@@ -13,12 +13,12 @@ static void add_number(struct sha256 *s, uint64_t v)
     sha256_add(s, b, sizeof b);
 }
 
-status weights_fingerprint(const struct weights *w, char hex[65])
+void arrays_fingerprint(size_t count, const struct named_array *arrays, char hex[65])
 {
     struct sha256 s;
     sha256_begin(&s);
-    for (size_t i = 0; i < weights_count(w); i++) {
-        const struct named_array *a = weights_at(w, i);
+    for (size_t i = 0; i < count; i++) {
+        const struct named_array *a = &arrays[i];
         const char *type = array_type_name(a->type);
         sha256_add(&s, a->name, strlen(a->name) + 1);
         sha256_add(&s, type, strlen(type) + 1);
@@ -27,5 +27,20 @@ status weights_fingerprint(const struct weights *w, char hex[65])
         sha256_add(&s, a->data, a->bytes);
     }
     sha256_end(&s, hex);
+}
+
+status weights_fingerprint(const struct weights *w, char hex[65])
+{
+    arrays_fingerprint(w->count, w->array, hex);
     return OK;
+}
+
+bool weights_file_hash(const struct weights *w, char hex[65])
+{
+    struct sha256 s;
+    if (!w->bytes) return false;
+    sha256_begin(&s);
+    sha256_add(&s, w->bytes, w->n);
+    sha256_end(&s, hex);
+    return true;
 }

@@ -1,5 +1,6 @@
 /* load.c - parameters from a file, by name: all of them or none. Names are matched first, then every array is converted,
  * and only when nothing can fail any more but the device are values changed. */
+#include "base/plain.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "weights/file.h"
@@ -31,7 +32,7 @@ struct name_list {
 
 static void list_add(struct name_list *l, const char *name)
 {
-    if (l->count < NAMES_SHOWN) text_addf(&l->shown, "%s%.60s", l->count ? ", " : "", name);
+    if (l->count < NAMES_SHOWN) text_addf(&l->shown, "%s%.80s", l->count ? ", " : "", name);
     l->count++;
 }
 
@@ -65,33 +66,37 @@ static bool is_ignored(const char *in_file, const char *const *ignore)
     return false;
 }
 
-/* Pairs parameters with arrays, and says which have no partner. */
-static status match(struct load *l, struct params *p, const char *prefix, const char *const *ignore)
+/* Pairs parameters with arrays, and lists those that have no partner. */
+static status pair_up(struct load *l, struct params *p, const char *prefix, const char *const *ignore,
+                      struct name_list *missing, struct name_list *extra)
 {
-    status st = OK;
-    struct name_list missing = {0}, extra = {0};
     for (size_t i = 0; i < params_count(p); i++) {
         struct param *e = params_at(p, i);
         if (!begins_with(e->name, prefix)) continue;
         const struct named_array *a = find_array(l, e->name);
         if (!a) {
-            list_add(&missing, e->name);
+            list_add(missing, e->name);
             continue;
         }
         l->used[a - l->w->array] = true;
         l->pair[l->count++] = (struct pair){.param = e, .array = a};
     }
     for (size_t i = 0; i < l->w->count; i++)
-        if (!l->used[i] && !is_ignored(l->w->array[i].name, ignore)) list_add(&extra, l->w->array[i].name);
-    list_end(&missing);
-    list_end(&extra);
-    TRY(text_status(&missing.shown));
-    TRY(text_status(&extra.shown));
-    if (missing.count || extra.count)
+        if (!l->used[i] && !is_ignored(l->w->array[i].name, ignore)) list_add(extra, l->w->array[i].name);
+    list_end(missing);
+    list_end(extra);
+    const status st = text_status(&missing->shown);
+    return st == OK ? text_status(&extra->shown) : st;
+}
+
+static status match(struct load *l, struct params *p, const char *prefix, const char *const *ignore)
+{
+    struct name_list missing = {0}, extra = {0};
+    status st = pair_up(l, p, prefix, ignore, &missing, &extra);
+    if (st == OK && (missing.count || extra.count))
         st = fail(ST_FORMAT, "'%.120s' is for another network:%s%s%s%s%s", l->w->path, missing.count ? " missing " : "",
                   text_string(&missing.shown), missing.count && extra.count ? ";" : "", extra.count ? " extra " : "",
                   text_string(&extra.shown));
-done:
     text_free(&missing.shown);
     text_free(&extra.shown);
     return st;
@@ -126,23 +131,86 @@ done:
     return st;
 }
 
+static status load_new(const struct weights *w, const struct params *p, struct load *l)
+{
+    *l = (struct load){.w = w};
+    l->pair = calloc(size_max(params_count(p), 1), sizeof *l->pair);
+    l->used = calloc(size_max(w->count, 1), sizeof *l->used);
+    return l->pair && l->used ? OK : fail(ST_MEMORY, "no memory to load '%s'", w->path);
+}
+
+static void load_free(struct load *l)
+{
+    for (size_t i = 0; i < l->count; i++) free(l->pair[i].values);
+    free(l->pair);
+    free(l->used);
+}
+
 status weights_load(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore)
 {
     status st = OK;
-    struct load l = {.w = w};
-    l.pair = calloc(size_max(params_count(p), 1), sizeof *l.pair);
-    l.used = calloc(size_max(w->count, 1), sizeof *l.used);
-    if (!l.pair || !l.used) {
-        st = fail(ST_MEMORY, "no memory to load '%s'", w->path);
-        goto done;
-    }
+    struct load l;
+    TRY(load_new(w, p, &l));
     TRY(match(&l, p, prefix, ignore));
     TRY(convert(&l));
     params_thaw(p);
     TRY(upload(&l, params_device(p)));
 done:
-    for (size_t i = 0; i < l.count; i++) free(l.pair[i].values);
-    free(l.pair);
-    free(l.used);
+    load_free(&l);
     return st;
+}
+
+/* "a is [64, 3, 3, 3], not [32, 3, 3, 3]" for each pair whose shapes differ. */
+static void list_misfits(const struct load *l, struct name_list *to)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const tensor *wanted = &l->pair[i].param->value;
+        const struct named_array *a = l->pair[i].array;
+        tensor seen = {.rank = a->rank};
+        char is[SHAPE_TEXT], not [SHAPE_TEXT], words[2 * SHAPE_TEXT + NAME_TEXT];
+        memcpy(seen.dim, a->dim, sizeof seen.dim);
+        if (tensor_same_shape(&seen, wanted)) continue;
+        plain_snprintf(words, sizeof words, "%.40s is %s, not %s", l->pair[i].param->name, tensor_shape_text(&seen, is),
+                       tensor_shape_text(wanted, not ));
+        list_add(to, words);
+    }
+    list_end(to);
+}
+
+static void tell(text *to, const struct name_list *l, const char *what)
+{
+    if (l->count) text_addf(to, "%s%zu %s: %s", to->length ? "; " : "", l->count, what, text_string(&l->shown));
+}
+
+status weights_compare(const struct weights *w, struct params *p, const char *const *ignore, struct weights_fit *out)
+{
+    status st = OK;
+    struct load l;
+    struct name_list missing = {0}, extra = {0}, misfits = {0};
+    text words = {0};
+    TRY(load_new(w, p, &l));
+    TRY(pair_up(&l, p, "", ignore, &missing, &extra));
+    list_misfits(&l, &misfits);
+    tell(&words, &missing, "missing");
+    tell(&words, &misfits, "of another shape");
+    tell(&words, &extra, "extra");
+    TRY(text_status(&misfits.shown));
+    TRY(text_status(&words));
+    *out = (struct weights_fit){params_count(p), missing.count, extra.count, misfits.count, words};
+    words = (text){0};
+done:
+    load_free(&l);
+    text_free(&missing.shown);
+    text_free(&extra.shown);
+    text_free(&misfits.shown);
+    text_free(&words);
+    return st;
+}
+
+const struct named_array *weights_find_ours(const struct weights *w, const char *ours)
+{
+    char name[NAME_TEXT];
+    const struct named_array *a = NULL;
+    for (size_t i = 0; !a && name_in_file(ours, i, name); i++) a = weights_find(w, name);
+    return a;
 }

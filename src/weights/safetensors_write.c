@@ -99,8 +99,9 @@ done:
     return st;
 }
 
-status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
-                     const struct meta *meta)
+/* With `taken` only under a name that is free. */
+static status write_file(const char *path, size_t count, const struct named_array *arrays, size_t metas,
+                         const struct meta *meta, bool *taken)
 {
     status st = OK;
     struct file_writer w = {0};
@@ -109,10 +110,23 @@ status weights_write(const char *path, size_t count, const struct named_array *a
     TRY(file_begin(path, &w));
     file_put(&w, l.head.data, l.head.length);
     for (size_t i = 0; i < count; i++) file_put(&w, l.order[i]->data, l.order[i]->bytes);
-    TRY(file_commit(&w));
+    TRY(taken ? file_commit_new(&w, taken) : file_commit(&w));
 done:
     layout_free(&l);
     return st;
+}
+
+status weights_write(const char *path, size_t count, const struct named_array *arrays, size_t metas,
+                     const struct meta *meta)
+{
+    return write_file(path, count, arrays, metas, meta, NULL);
+}
+
+status weights_write_new(const char *path, size_t count, const struct named_array *arrays, size_t metas,
+                         const struct meta *meta, bool *taken)
+{
+    *taken = false;
+    return write_file(path, count, arrays, metas, meta, taken);
 }
 
 status weights_write_bytes(const char *name, size_t count, const struct named_array *arrays, size_t metas,

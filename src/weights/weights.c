@@ -49,7 +49,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct named_array *)a)->name, ((const struct named_array *)b)->name);
 }
 
-static status sort_names(struct weights *w)
+status weights_sort(struct weights *w)
 {
     if (w->count) qsort(w->array, w->count, sizeof *w->array, by_name);
     for (size_t i = 1; i < w->count; i++)
@@ -84,10 +84,10 @@ static status read_any(struct weights *w)
             "'%s' holds no weights that are known here: give a safetensors or PyTorch file, or a folder of .npy",
             w->path);
     }
-    return st == OK ? sort_names(w) : st;
+    return st == OK ? weights_sort(w) : st;
 }
 
-static status weights_new(const char *path, struct weights **out)
+status weights_new(const char *path, struct weights **out)
 {
     struct weights *w = calloc(1, sizeof *w);
     if (w && (w->path = strdup(path)) && (w->memory = arena_new(4096))) {

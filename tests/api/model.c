@@ -101,7 +101,8 @@ TEST(weights_that_do_not_say_their_network_are_refused)
     file_put(&w, file, sizeof file - 1);
     EXPECT_OK(file_commit(&w));
     EXPECT_STATUS((status)centra_model_open(path, &m), ST_FORMAT);
-    EXPECT(strstr(centra_message(), "does not say which network it is for; give a model that centra train made"));
+    EXPECT(strstr(centra_message(), "does not say which network it is for; give a model that centra train made, or "
+                                    "add it with centra models add"));
 }
 
 TEST(a_head_without_its_parameters_is_refused)

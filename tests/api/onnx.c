@@ -113,10 +113,10 @@ TEST(a_models_network_encodes_what_the_model_is_shown)
     REQUIRE(own_open(&o, NULL, 1));
     centra_picture p = own_picture(1, 1, 120, 90);
     static float input[3 * 84 * 84], standard[3 * 84 * 84], kept[64 * 25];
-    EXPECT_OK((status)centra_model_input(o.model, &p, input));
+    EXPECT_OK((status)centra_model_input(o.model, &p, NULL, input));
     EXPECT_OK((status)centra_picture_input(&p, 84, standard));
     EXPECT(!memcmp(input, standard, sizeof input));
-    EXPECT_OK((status)centra_model_net(o.session, o.model, &net));
+    EXPECT_OK((status)centra_model_net(o.session, o.model, NULL, 0, CENTRA_F32, &net));
     EXPECT_OK((status)centra_net_encode(net, input, 1, 84, 84, &features, dim));
     REQUIRE(dim[1] * dim[2] * dim[3] <= 64 * 25);
     memcpy(kept, features, dim[1] * dim[2] * dim[3] * sizeof(float));
@@ -126,8 +126,8 @@ TEST(a_models_network_encodes_what_the_model_is_shown)
     EXPECT_OK((status)centra_net_load(by_name, own_model_path()));
     EXPECT_OK((status)centra_net_encode(by_name, input, 1, 84, 84, &features, other));
     EXPECT(!memcmp(dim, other, sizeof dim) && !memcmp(kept, features, dim[1] * dim[2] * dim[3] * sizeof(float)));
-    EXPECT_STATUS((status)centra_model_input(o.model, &p, NULL), ST_USAGE);
-    EXPECT_STATUS((status)centra_model_net(o.session, NULL, &net), ST_USAGE);
+    EXPECT_STATUS((status)centra_model_input(o.model, &p, NULL, NULL), ST_USAGE);
+    EXPECT_STATUS((status)centra_model_net(o.session, NULL, NULL, 0, CENTRA_F32, &net), ST_USAGE);
     centra_picture_free(&p);
     centra_net_free(net);
     centra_net_free(by_name);
@@ -144,7 +144,7 @@ TEST(a_models_network_survives_failing_allocations)
     for (; n < MOST && !done; n++) {
         centra_net *net = NULL;
         alloc_fail_at(n);
-        const centra_status st = centra_model_net(o.session, o.model, &net);
+        const centra_status st = centra_model_net(o.session, o.model, NULL, 0, CENTRA_F32, &net);
         done = !alloc_did_fail();
         alloc_fail_at(0);
         EXPECT(st == (done ? CENTRA_OK : CENTRA_MEMORY) && done == (net != NULL));

@@ -9,8 +9,16 @@
 
 TEST(encode_refuses_in_one_line)
 {
-    EXPECT_REFUSED(2, "centra encode: --weights is missing: its parameters: safetensors, .pth or a folder of .npy",
+    EXPECT_REFUSED(2, "centra encode: --out is missing: the .npy file to write the features to, [n, C, h, w]",
                    "encode");
+    EXPECT_REFUSED(2, "centra encode: no network to encode with: give --model, or --backbone and --weights", "encode",
+                   "--out", "y.npy", "a.png");
+    EXPECT_REFUSED(2, "centra encode: either --model or --weights, not both", "encode", "--model", "conv4-mini",
+                   "--weights", "w", "--out", "y.npy", "a.png");
+    EXPECT_REFUSED(2,
+                   "centra encode: a model says itself what its side is; leave --side out, or give --weights in place "
+                   "of --model",
+                   "encode", "--model", "conv4-mini", "--side", "96", "--out", "y.npy", "a.png");
     EXPECT_REFUSED(2, "centra encode: there is no network 'resnet21'; did you mean 'resnet12'?", "encode", "--backbone",
                    "resnet21", "--weights", "w", "--input", "x.npy", "--out", "y.npy");
     EXPECT_REFUSED(2, "centra encode: unknown option --net.widht, did you mean --net.width?", "encode", "--net.widht",

@@ -178,6 +178,34 @@ TEST(pretrain_makes_a_model)
     ran_free(&r);
 }
 
+/* By name, from the store; what is kept says which teacher it was but not where it lay. */
+TEST(pretrain_takes_a_teacher_by_name)
+{
+    char data[600];
+    snprintf(data, sizeof data, "%s/data", test_folder());
+    setenv("XDG_DATA_HOME", data, 1);
+    REQUIRE(write_recipe("stage = pretrain\nbatch = 8\n"));
+    struct ran r = program_run(
+        "", WORDS("models", "add", CENTRA_SOURCE_DIR "/tests/models/conv4-synth.safetensors", "--name", "master"));
+    EXPECT_INT(r.status, 0);
+    ran_free(&r);
+    r = program_run("", WORDS("pretrain", "tiny.txt", "--data", DATA, "--out", "run", "--teacher", "master", "--set",
+                              "head.name=linear", "--set", "train.epochs=1", "--set", "distil.weight=2", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+    r = program_run("", WORDS("weights", "show", "run/best.safetensors"));
+    EXPECT(strstr(r.out, "teacher = master.safetensors\n") && !strstr(r.out, "/master.safetensors"));
+    EXPECT(strstr(r.out, "fingerprint = 9b16e93c974bd0e11e32ddb3dfcce457f7913f8572d371a84bee5b9480c42b7a\n"));
+    EXPECT(!strstr(r.out, "pre.distil"));
+    ran_free(&r);
+    r = program_run("", WORDS("pretrain", "--resume", "--out", "run", "--set", "train.epochs=2", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    ran_free(&r);
+    EXPECT_REFUSED(2, "centra pretrain: there is no model 'mastr', did you mean master?", "pretrain", "tiny.txt",
+                   "--data", DATA, "--out", "other", "--teacher", "mastr", "--set", "head.name=linear");
+}
+
 /* Begins a run without an end, asks it to stop by this signal, and goes on with what it has saved. */
 static void expect_stop(int signal_number)
 {

@@ -16,6 +16,7 @@
     "  explain    shows why pictures get their classes\n" \
     "  help       says what commands there are and what they take\n" \
     "  list       lists the heads, backbones, extractors, kernels, devices, models or recipes that there are\n" \
+    "  models     adds models of your own, shows, chooses and removes them\n" \
     "  pretrain   trains a network on all classes at once, as a recipe says\n" \
     "  reproduce  makes rows of the paper's tables again, from training to test\n" \
     "  score      scores given dense features with a head\n" \

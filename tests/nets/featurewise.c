@@ -31,7 +31,8 @@ static void block_close(struct block *b)
     world_close(&b->w);
 }
 
-static const struct layer_after plain = {.momentum = 0.1, .slope = 1}, usual = {0.1, 0.1, true};
+static const struct layer_after plain = {.momentum = 0.1, .slope = 1},
+                                usual = {.momentum = 0.1, .slope = 0.1, .pool = true};
 
 /* The block's end with random stream `stream`; gives how many numbers it has. *x is the leaf. */
 static size_t run(struct block *b, const struct featurewise *f, enum net_mode mode, uint64_t stream,

@@ -69,6 +69,38 @@ static var *e_pool_to(const struct vars *v)
     return op_adaptive_pool(v->t, op_reshape(v->t, v->m23, DIMS(1, 1, 2, 3)), 0, 1);
 }
 static var *e_conv(const struct vars *v) { return op_conv2d(v->t, v->m23, v->map, 1, 0); }
+static var *e_depthwise(const struct vars *v)
+{
+    return op_depthwise(v->t, v->m23, v->map, &(struct depthwise_shape){.stride = 1});
+}
+static var *e_depthwise_stride(const struct vars *v)
+{
+    return op_depthwise(v->t, v->map, v->map, &(struct depthwise_shape){.stride = 0});
+}
+static var *e_depthwise_filters(const struct vars *v)
+{
+    return op_depthwise(v->t, v->map, v->map, &(struct depthwise_shape){.stride = 1});
+}
+static var *e_depthwise_border(const struct vars *v)
+{
+    return op_depthwise(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 2, 2)), op_reshape(v->t, v->map, DIMS(2, 1, 2, 2)),
+                        &(struct depthwise_shape){.stride = 1, .bottom = 2});
+}
+static var *e_depthwise_large(const struct vars *v)
+{
+    return op_depthwise(v->t, op_reshape(v->t, v->map, DIMS(1, 1, 4, 2)), op_reshape(v->t, v->map, DIMS(2, 1, 2, 2)),
+                        &(struct depthwise_shape){.stride = 1});
+}
+static var *e_clip(const struct vars *v) { return op_clip(v->t, v->m23, 6, 0); }
+static var *e_max_pool(const struct vars *v)
+{
+    return op_max_pool(v->t, v->map, &(struct pool_shape){.size = 3, .stride = 2});
+}
+static var *e_max_pool_border(const struct vars *v)
+{
+    return op_max_pool(v->t, v->map, &(struct pool_shape){.size = 2, .stride = 2, .pad = 2});
+}
+static var *e_pad(const struct vars *v) { return op_pad(v->t, v->v4, &(struct pad){1, 1, 1, 1}); }
 static var *e_conv_stride(const struct vars *v) { return op_conv2d(v->t, v->map, v->map, 0, 0); }
 static var *e_conv_channels(const struct vars *v) { return op_conv2d(v->t, v->map, v->map, 1, 1); }
 static var *e_conv_large(const struct vars *v)
@@ -111,7 +143,8 @@ static var *e_conv_norm(const struct vars *v)
     struct param g = {.value = v->v4->value};
     var *weight = op_reshape(v->t, v->v4, DIMS(4, 1, 1, 1));
     return op_conv2d_norm(v->t, op_reshape(v->t, v->map, DIMS(1, 2, 4, 1)), weight,
-                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, &(struct conv_norm){1, 0, 1, false});
+                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5},
+                          &(struct conv_norm){.stride = 1, .slope = 1});
 }
 static var *e_conv_norm_pool(const struct vars *v)
 {
@@ -120,7 +153,8 @@ static var *e_conv_norm_pool(const struct vars *v)
     tape_reset(v->t, TAPE_INFERENCE);
     var *x = tape_constant(v->t, &map), *weight = tape_constant(v->t, &four);
     return op_conv2d_norm(v->t, op_reshape(v->t, x, DIMS(1, 1, 8, 1)), op_reshape(v->t, weight, DIMS(4, 1, 1, 1)),
-                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5}, &(struct conv_norm){1, 0, 1, true});
+                          &(struct batch_norm){&g, &g, &g, &g, 0.1, 1e-5},
+                          &(struct conv_norm){.stride = 1, .slope = 1, .pool = true});
 }
 static var *e_norm_none(const struct vars *v) { return op_batch_norm(v->t, v->m23, &(struct batch_norm){0}, true); }
 
@@ -175,6 +209,23 @@ static const struct error_case cases[] = {
     {e_conv, ST_SHAPE, "op conv2d: shapes [2, 3] and [2, 2, 2, 1]; they must be [n, h, w, in] and [out, in, kh, kw]"},
     {e_conv_stride, ST_USAGE,
      "op conv2d: stride 0 and border 0; the stride must be at least 1, the border at most 65536"},
+    {e_depthwise, ST_SHAPE,
+     "op depthwise: maps [2, 3] and weights [2, 2, 2, 1] do not fit: they must be [n, h, w, c] and [c, 1, kh, kw]"},
+    {e_depthwise_stride, ST_SHAPE,
+     "op depthwise: maps [2, 2, 2, 1] and weights [2, 2, 2, 1] do not fit: the stride must be at least 1"},
+    {e_depthwise_filters, ST_SHAPE,
+     "op depthwise: maps [2, 2, 2, 1] and weights [2, 2, 2, 1] do not fit: there must be one filter for each channel"},
+    {e_depthwise_border, ST_SHAPE,
+     "op depthwise: maps [1, 2, 2, 2] and weights [2, 1, 2, 2] do not fit: a border must be narrower than the filter"},
+    {e_depthwise_large, ST_SHAPE,
+     "op depthwise: maps [1, 1, 4, 2] and weights [2, 1, 2, 2] do not fit: the filter is larger than the map with its "
+     "border"},
+    {e_clip, ST_USAGE, "op clip: the bounds are 6 and 0; the first must not be above"},
+    {e_max_pool, ST_SHAPE,
+     "op max_pool: the input has shape [2, 2, 2, 1]; it must be [n, h, w, c], not smaller than a window of 3"},
+    {e_max_pool_border, ST_USAGE,
+     "op max_pool: windows of 2, 2 apart, border 2; the border must be narrower than a window"},
+    {e_pad, ST_SHAPE, "op pad: the input has shape [4]; it must be [..., h, w], not empty, and borders at most 65536"},
     {e_conv_channels, ST_SHAPE,
      "op conv2d: maps [2, 2, 2, 1] and weights [2, 2, 2, 1] do not fit: the numbers of channels differ"},
     {e_conv_large, ST_SHAPE,
@@ -187,7 +238,8 @@ static const struct error_case cases[] = {
      "op drop_block: a square of 3 does not fit maps of shape [2, 2, 2, 1]; they must be [n, h, w, c]"},
     {e_conv_norm_pool, ST_SHAPE,
      "op conv2d_norm: 1 x 8 results and slope 1; pooling needs 2 x 2, and no slope is negative"},
-    {e_conv_norm, ST_USAGE, "op conv2d_norm: it has no way back; use an inference tape, or conv2d and norm_act_pool"},
+    {e_conv_norm, ST_USAGE,
+     "op conv2d_norm: it has no way back; use an inference tape, or the convolution and norm_act_pool"},
     {e_norm_act, ST_SHAPE,
      "op norm_act_pool: the input has shape [2, 4], the slope is -1: the slope must not be negative"},
     {e_norm_act_pool, ST_SHAPE,

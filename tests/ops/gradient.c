@@ -113,6 +113,17 @@ static var *g_nll(struct world *w, var **in)
 }
 
 static var *g_conv(struct world *w, var **in) { return op_conv2d(w->t, in[0], in[1], 1, 1); }
+static var *g_depthwise(struct world *w, var **in)
+{
+    return op_depthwise(w->t, in[0], in[1], &(struct depthwise_shape){1, 1, 1, 1, 1});
+}
+static var *g_depthwise_uneven(struct world *w, var **in)
+{
+    return op_depthwise(w->t, in[0], in[1], &(struct depthwise_shape){2, 0, 1, 1, 0});
+}
+static var *g_clip(struct world *w, var **in) { return op_clip(w->t, in[0], -1, 1.2); }
+static var *g_max_pool(struct world *w, var **in) { return op_max_pool(w->t, in[0], &(struct pool_shape){3, 2, 1}); }
+static var *g_pad(struct world *w, var **in) { return op_pad(w->t, in[0], &(struct pad){1, 0, 2, 3}); }
 static var *g_conv_stride(struct world *w, var **in) { return op_conv2d(w->t, in[0], in[1], 2, 0); }
 static var *g_leaky_relu(struct world *w, var **in) { return op_leaky_relu(w->t, in[0], 0.2); }
 static var *g_max_pool2(struct world *w, var **in) { return op_max_pool2(w->t, in[0]); }
@@ -221,10 +232,13 @@ static const struct grad_case cases[] = {
     {"cholesky_solve", "one matrix for all", {{2, {3, 3}}, {3, {2, 3, 2}}}, -1, 1, false, g_cholesky_solve},
     {"chunks", "the last one shorter", {{2, {5, 4}}, {2, {3, 4}}}, -1, 1, false, g_chunks},
     {"class_mean", "", {{3, {5, 2, 3}}}, -1, 1, false, g_class_mean},
+    {"clip", "", {{2, {3, 4}}}, -2, 2, true, g_clip},
     {"concat", "middle axis", {{3, {2, 1, 3}}, {3, {2, 2, 3}}}, -1, 1, false, g_concat},
     {"conv2d", "3x3", {{4, {1, 4, 5, 2}}, {4, {3, 2, 3, 3}}}, -1, 1, false, g_conv},
     {"conv2d", "3x2, stride 2", {{4, {2, 5, 4, 2}}, {4, {3, 2, 3, 2}}}, -1, 1, false, g_conv_stride},
     {"cross_entropy", "", {{2, {5, 3}}}, -2, 2, false, g_cross_entropy},
+    {"depthwise", "3x3", {{4, {2, 4, 5, 2}}, {4, {2, 1, 3, 3}}}, -1, 1, false, g_depthwise},
+    {"depthwise", "3x2, stride 2", {{4, {2, 5, 4, 2}}, {4, {2, 1, 3, 2}}}, -1, 1, false, g_depthwise_uneven},
     {"gather", "with repeats", {{3, {2, 3, 2}}}, -1, 1, false, g_gather},
     {"l2norm", "middle axis", {{3, {2, 3, 2}}}, 0.2, 1, false, g_l2norm},
     {"l2norm", "last axis", {{2, {3, 5}}}, -1, 1, false, g_l2norm_last},
@@ -243,6 +257,7 @@ static const struct grad_case cases[] = {
     {"matmul", "tt, one a for all", {{3, {1, 4, 3}}, {3, {2, 2, 4}}}, -1, 1, false, g_tt},
     {"matmul", "linear", {{2, {3, 4}}, {2, {2, 4}}, {1, {2}}}, -1, 1, false, g_linear},
     {"matmul", "cosine", {{3, {2, 3, 4}}, {2, {2, 4}}}, -1, 1, false, g_cosine},
+    {"max_pool", "3x3, stride 2", {{4, {1, 5, 6, 3}}}, -2, 2, true, g_max_pool},
     {"max_pool2", "", {{4, {1, 5, 4, 3}}}, -2, 2, true, g_max_pool2},
     {"nll", "", {{2, {5, 3}}}, -2, 0, false, g_nll},
     {"norm_act_pool", "leaky", {{4, {2, 2, 3, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_act},
@@ -250,6 +265,7 @@ static const struct grad_case cases[] = {
     {"norm_act_pool", "pooled", {{4, {2, 4, 5, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_pool},
     {"norm_act_pool", "residual", {{2, {5, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_add},
     {"norm_act_pool", "residual, pooled", {{4, {1, 5, 4, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_add_pool},
+    {"pad", "", {{3, {2, 3, 4}}}, -1, 1, false, g_pad},
     {"permute", "", {{3, {2, 3, 4}}}, -1, 1, false, g_permute},
     {"qr", "tall", {{2, {5, 3}}}, -1, 1, false, g_qr},
     {"qr", "square, batch", {{3, {2, 3, 3}}}, -1, 1, true, g_qr},

@@ -195,7 +195,7 @@ static void convolve_folded(struct world *w, const void *of, struct seen *out)
     const struct batch_norm bn = norm_of(&p);
     for (int pooled = 0; pooled < (l->h > 1 && l->w > 1 ? 2 : 1); pooled++) {
         var *x = filled(w, DIMS(l->n, l->in, l->h, l->w), 1), *weight = filled(w, DIMS(l->out, l->in, l->k, l->k), 2);
-        const struct conv_norm how = {1, l->k / 2, 0.1, pooled};
+        const struct conv_norm how = {.stride = 1, .pad = l->k / 2, .slope = 0.1, .pool = pooled};
         var *y = leave(w, op_conv2d_norm(w->t, enter(w, x), weight, &bn, &how));
         REQUIRE(y);
         keep(w, pooled, &y->value, out);

@@ -15,6 +15,51 @@ VALUE_TEST(conv2d_sums_over_the_window)
     EXPECT_NUMBERS(w, k->grad, 7, 13, 10, 16);
 }
 
+VALUE_TEST(depthwise_gives_each_channel_its_own_filter)
+{
+    var *x = world_leaf(w, DIMS(1, 1, 3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    var *k = world_leaf(w, DIMS(2, 1, 1, 2), NUMBERS(1, 10, 100, 1000));
+    var *y = op_depthwise(w->t, x, k, &(struct depthwise_shape){2, 0, 0, 0, 1}); /* one column of zeros at the right */
+    REQUIRE(y);
+    EXPECT_DIMS(y->value, 1, 1, 2, 2);
+    EXPECT_NUMBERS(w, y->value, 31, 4200, 5, 600);
+    EXPECT_OK(world_back(w, y, NUMBERS(1, 2, 3, 4)));
+    EXPECT_NUMBERS(w, x->grad, 1, 200, 10, 2000, 3, 400);
+    EXPECT_NUMBERS(w, k->grad, 16, 3, 28, 8);
+}
+
+VALUE_TEST(clip_is_flat_at_and_beyond_its_bounds)
+{
+    var *x = world_leaf(w, DIMS(5), NUMBERS(-2, 0, 3, 6, 7));
+    var *y = op_clip(w->t, x, 0, 6);
+    REQUIRE(y);
+    EXPECT_NUMBERS(w, y->value, 0, 0, 3, 6, 6);
+    EXPECT_OK(world_back(w, y, NUMBERS(1, 2, 4, 8, 16)));
+    EXPECT_NUMBERS(w, x->grad, 0, 0, 4, 0, 0);
+}
+
+VALUE_TEST(max_pool_looks_through_overlapping_windows_and_never_at_the_border)
+{
+    var *x = world_leaf(w, DIMS(1, 3, 4, 1), NUMBERS(-5, -4, -9, -9, -5, -2, -2, -7, -9, -9, -3, -1));
+    var *y = op_max_pool(w->t, x, &(struct pool_shape){3, 2, 1}); /* windows from -1 and 1 on */
+    REQUIRE(y);
+    EXPECT_DIMS(y->value, 1, 2, 2, 1);
+    EXPECT_NUMBERS(w, y->value, -2, -2, -2, -1);
+    EXPECT_OK(world_back(w, y, NUMBERS(1, 2, 4, 8)));
+    EXPECT_NUMBERS(w, x->grad, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 8);
+}
+
+VALUE_TEST(pad_puts_zeros_around_every_map)
+{
+    var *x = world_leaf(w, DIMS(2, 1, 2), NUMBERS(1, 2, 3, 4));
+    var *y = op_pad(w->t, x, &(struct pad){1, 0, 0, 1});
+    REQUIRE(y);
+    EXPECT_DIMS(y->value, 2, 2, 3);
+    EXPECT_NUMBERS(w, y->value, 0, 0, 0, 1, 2, 0, 0, 0, 0, 3, 4, 0);
+    EXPECT_OK(world_back(w, y, NUMBERS(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)));
+    EXPECT_NUMBERS(w, x->grad, 4, 5, 10, 11);
+}
+
 VALUE_TEST(leaky_relu_has_its_slope_at_zero)
 {
     var *x = world_leaf(w, DIMS(3), NUMBERS(-2, 0, 3));

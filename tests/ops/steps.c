@@ -31,7 +31,7 @@ TEST(a_traced_tape_tells_fused_ops_step_by_step)
     EXPECT_OK(steps_input(&s, x));
     tape_trace(w.t, &s);
     var *maps = op_permute(w.t, x, (int[]){0, 2, 3, 1});
-    var *a = op_conv2d_norm(w.t, maps, k, &bn, &(struct conv_norm){1, 1, 0.2, false});
+    var *a = op_conv2d_norm(w.t, maps, k, &bn, &(struct conv_norm){.stride = 1, .pad = 1, .slope = 0.2});
     var *b = op_conv2d(w.t, maps, k, 1, 1);
     var *y = op_norm_act_pool(w.t, a, &bn, b, &bn, &(struct norm_act){.slope = 1, .pool = true});
     y = op_adaptive_pool(w.t, op_permute(w.t, op_relu(w.t, op_add(w.t, y, y)), (int[]){0, 3, 1, 2}), 1, 2);

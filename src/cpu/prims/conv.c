@@ -49,10 +49,17 @@ static status pack_piece(void *context, size_t piece, size_t worker)
 
 static size_t taps_of(const struct conv *c) { return c->kh * c->kw * c->from.c; }
 
-static void finish_row(const struct conv *c, real *row)
+/* What follows the sums of `rows` pixels, of `columns` channels from the first on. */
+static void finish(const struct conv *c, size_t rows, size_t first, size_t columns, real *y)
 {
-    if (c->end.scale) c->k->scale_shift_leaky(c->ow, c->out, c->end.scale, c->end.shift, c->end.slope, row);
+    const struct R(epilogue) *e = &c->end;
+    if (!e->scale) return;
+    if (e->ceiling > 0 && e->slope == 0)
+        c->k->scale_shift_clip(rows, columns, e->scale + first, e->shift + first, e->ceiling, y);
+    else c->k->scale_shift_leaky(rows, columns, e->scale + first, e->shift + first, e->slope, y);
 }
+
+static void finish_row(const struct conv *c, real *row) { finish(c, c->ow, 0, c->out, row); }
 
 /* Rows of the filter from ky, of a panel from column j, for row y of a band. */
 static void multiply_row(const struct conv *c, const real *frame, real *to, size_t y, size_t j, size_t ky)
@@ -145,8 +152,9 @@ static status points_piece(void *context, size_t piece, size_t worker)
     (void)worker;
     c->k->gemm(r.to - r.from, columns, in, c->from.data + r.from * in, in, 1, c->panels + first * in, width, in * width,
                to, c->out, c->end.add);
-    for (size_t i = 0; c->end.scale && i < r.to - r.from; i++)
-        c->k->scale_shift_leaky(1, columns, c->end.scale + first, c->end.shift + first, c->end.slope, to + i * c->out);
+    if (columns == c->out) finish(c, r.to - r.from, 0, columns, to);
+    else
+        for (size_t i = 0; i < r.to - r.from; i++) finish(c, 1, first, columns, to + i * c->out);
     return OK;
 }
 
@@ -268,14 +276,23 @@ status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct
     return forward(d, &a, (struct R(epilogue)){.add = false}, y);
 }
 
+/* Whether a ceiling has been met when forward is done: not where another way than products was taken. */
+static bool cut_on_the_way(struct device *d, const struct conv_affine_args *a)
+{
+    const struct ways c = ways_of(d, a->x, a->w, a->shape);
+    return a->scale && a->slope == 0 && !c.rgb && !c.fits;
+}
+
 status R(prim_conv2d_affine)(struct device *d, const struct conv_affine_args *a, tensor *y)
 {
-    struct R(epilogue) end = {.slope = (real)a->slope, .pool = a->pool};
+    struct R(epilogue) end = {.slope = (real)a->slope, .pool = a->pool, .ceiling = (real)a->ceiling};
     if (a->scale) {
         end.scale = reals(a->scale);
         end.shift = reals(a->shift);
     }
-    return forward(d, a, end, y);
+    const status st = forward(d, a, end, y);
+    if (st != OK || !(a->ceiling > 0) || cut_on_the_way(d, a)) return st;
+    return R(prim_clip)(d, y, -REAL_MAX, a->ceiling, y);
 }
 
 status R(prim_conv2d_prepare)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,

@@ -10,7 +10,8 @@ struct R(epilogue) {
     bool add;
     const real *scale, *shift; /* [out] or NULL */
     real slope;
-    bool pool; /* without add */
+    bool pool;    /* without add */
+    real ceiling; /* 0: none; with slope 0 and products alone */
 };
 
 /* A convolution by 3x3 weights. */
