@@ -54,8 +54,8 @@ class Handle:
         self._children: "weakref.WeakSet[Handle]" = weakref.WeakSet()
         self._pointer: Optional[int] = pointer
         # Two threads must not use one session at the same time: whatever belongs to it shares its lock.
-        self._lock = lock or next((p._lock for p in parents if p._locks), None) or threading.RLock()
-        self._life = _Life(pointer, free, tuple(parent._life for parent in parents), self._lock)
+        self._lock: Any = lock or next((p._lock for p in parents if p._locks), None) or threading.RLock()
+        self._life: _Life = _Life(pointer, free, tuple(parent._life for parent in parents), self._lock)
         self._finalizer = weakref.finalize(self, self._life.end)
         for parent in parents:
             parent._children.add(self)

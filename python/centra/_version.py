@@ -17,7 +17,7 @@ def of_header(header: Path) -> str:
 def version() -> str:
     """The version of this package."""
     try:
-        from ._built import VERSION  # written by setup.py into what it builds
+        from ._built import VERSION  # type: ignore[import]  # written by setup.py into what it builds
         return str(VERSION)
     except ImportError:
         return of_header(Path(__file__).resolve().parents[2] / "include" / "centra.h")

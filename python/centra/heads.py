@@ -83,7 +83,8 @@ class Scores:
     @property
     def predictions(self) -> NDArray[np.int64]:
         """[queries] the label with the highest score."""
-        return self.labels[np.argmax(self.scores, axis=1)]
+        best: NDArray[np.int64] = self.labels[np.argmax(self.scores, axis=1)]
+        return best
 
 
 @dataclass(frozen=True)
@@ -204,12 +205,12 @@ def score(support: ArrayLike, support_labels: ArrayLike, query: ArrayLike, query
 
     >>> centra.score(support, [0, 0, 1, 1], query, head="mcl", gamma=20).predictions
     """
-    with Head(head, options=options, **more) as h:
+    with Head(head, None, options, **more) as h:
         return h.score(support, support_labels, query, query_labels, gradients)
 
 
 def centrality(support: ArrayLike, support_labels: ArrayLike, query: ArrayLike, *, head: str = "mcl-katz",
                options: Optional[Mapping[str, OptionValue]] = None, **more: OptionValue) -> Centrality:
     """The centralities of one episode: Head.centrality for those who ask once."""
-    with Head(head, options=options, **more) as h:
+    with Head(head, None, options, **more) as h:
         return h.centrality(support, support_labels, query)

@@ -39,7 +39,7 @@ class _Loss(torch.autograd.Function):
     """The mean negative log likelihood. Its gradients are made in the same sweep and wait for backward."""
 
     @staticmethod
-    def forward(ctx: Any, head: Head, support: Tensor, labels: Tensor, query: Tensor, query_labels: Tensor) -> Tensor:
+    def forward(ctx: Any, head: Head, support: Tensor, labels: Tensor, query: Tensor, query_labels: Tensor) -> Tensor:  # type: ignore[override]
         wanted = ctx.needs_input_grad[1] or ctx.needs_input_grad[3]
         r = head.score(_array("support", support), _array("support_labels", labels), _array("query", query),
                        _array("query_labels", query_labels), gradients=wanted)
@@ -48,7 +48,7 @@ class _Loss(torch.autograd.Function):
         return torch.tensor(r.loss, dtype=support.dtype)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[misc]
     def backward(ctx: Any, upstream: Tensor) -> Any:
         support, query = ctx.saved_tensors
         if upstream != 1:  # usually the loss is the end
@@ -60,14 +60,14 @@ class _Scores(torch.autograd.Function):
     """Probabilities of classes. Nothing but the inputs is kept: backward computes the walk again."""
 
     @staticmethod
-    def forward(ctx: Any, head: Head, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+    def forward(ctx: Any, head: Head, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:  # type: ignore[override]
         ctx.head = head
         ctx.save_for_backward(support, labels, query)
         r = head.score(_array("support", support), _array("support_labels", labels), _array("query", query))
         return torch.from_numpy(r.scores)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[misc]
     def backward(ctx: Any, upstream: Tensor) -> Any:
         support, labels, query = ctx.saved_tensors
         ds, dq = ctx.head.backward(_array("support", support), _array("support_labels", labels), _array("query", query),
@@ -79,14 +79,14 @@ class _Centrality(torch.autograd.Function):
     """Centralities of the query's places and of each class's."""
 
     @staticmethod
-    def forward(ctx: Any, head: Head, support: Tensor, labels: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, head: Head, support: Tensor, labels: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         ctx.head = head
         ctx.save_for_backward(support, labels, query)
         c = head.centrality(_array("support", support), _array("support_labels", labels), _array("query", query))
         return torch.from_numpy(c.query), torch.from_numpy(c.support)
 
     @staticmethod
-    @once_differentiable
+    @once_differentiable  # type: ignore[misc]
     def backward(ctx: Any, of_query: Tensor, of_support: Tensor) -> Any:
         support, labels, query = ctx.saved_tensors
         ds, dq = ctx.head.backward(_array("support", support), _array("support_labels", labels), _array("query", query),
@@ -106,7 +106,7 @@ class MCLHead(torch.nn.Module):
     def __init__(self, name: str = "mcl-katz", session: Optional[Session] = None, **options: OptionValue) -> None:
         super().__init__()
         self.name, self.options = name, dict(options)
-        self.head = Head(name, session or default_session(), **options)
+        self.head = Head(name, session or default_session(), options)
 
     def forward(self, support: Tensor, support_labels: Tensor, query: Tensor) -> Tensor:
         """Probabilities [queries, way]; classes are the sorted distinct labels."""
@@ -128,26 +128,26 @@ class MCLHead(torch.nn.Module):
 def mcl_loss(support: Tensor, support_labels: Tensor, query: Tensor, query_labels: Tensor, *, head: str = "mcl-katz",
              **options: OptionValue) -> Tensor:
     """MCLHead.loss for those who do not keep a module."""
-    return MCLHead(head, **options).loss(support, support_labels, query, query_labels)
+    return MCLHead(head, None, **options).loss(support, support_labels, query, query_labels)
 
 
 def mcl_scores(support: Tensor, support_labels: Tensor, query: Tensor, *, head: str = "mcl-katz",
                **options: OptionValue) -> Tensor:
     """MCLHead.forward for those who do not keep a module."""
-    return MCLHead(head, **options)(support, support_labels, query)  # type: ignore[no-any-return]
+    return MCLHead(head, None, **options)(support, support_labels, query)  # type: ignore[no-any-return]
 
 
 def centrality(support: Tensor, support_labels: Tensor, query: Tensor, *, head: str = "mcl",
                **options: OptionValue) -> tuple[Tensor, Tensor]:
     """MCLHead.centrality for those who do not keep a module."""
-    return MCLHead(head, **options).centrality(support, support_labels, query)
+    return MCLHead(head, None, **options).centrality(support, support_labels, query)
 
 
 def _class_maps(support: Tensor, labels: Tensor) -> Tensor:
     """[way, channels, locations]: the mean of each class, classes in the order of their labels"""
     names, index = torch.unique(labels, sorted=True, return_inverse=True)
     pick = torch.nn.functional.one_hot(index, len(names)).to(support.dtype)
-    means = (pick / pick.sum(0)).t() @ support.flatten(1)
+    means: Tensor = (pick / pick.sum(0)).t() @ support.flatten(1)
     return means.view(len(names), support.shape[1], -1)
 
 

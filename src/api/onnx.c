@@ -289,7 +289,7 @@ done:
     return st;
 }
 
-static status write_steps(struct onnx_writer *w, size_t last, const char *path)
+status onnx_write_steps(struct onnx_writer *w, size_t last, const char *path)
 {
     status st = OK;
     TRY(onnx_new(&w->model));
@@ -345,7 +345,7 @@ centra_status centra_net_write_onnx(centra_net *n, size_t side, const char *path
         return (centra_status)fail(ST_USAGE, "a side of %zu pixels; it must lie between %d and %d", side, LEAST_SIDE,
                                    MOST_SIDE);
     TRY(trace(n, side, &steps, &last));
-    TRY(write_steps(&w, last, path));
+    TRY(onnx_write_steps(&w, last, path));
 done:
     steps_free(&steps);
     return (centra_status)st;

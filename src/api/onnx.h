@@ -20,6 +20,8 @@ struct onnx_writer {
     size_t result;            /* the step that is called "features" */
 };
 
+/* Writes the file of all steps, of which `last` gives the features. The writer has its network and its steps. */
+status onnx_write_steps(struct onnx_writer *w, size_t last, const char *path);
 /* The step of adaptive pooling under the name `output`. */
 status onnx_adaptive_pool(struct onnx_writer *w, const struct step *step, const char *output);
 #endif

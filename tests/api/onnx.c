@@ -1,5 +1,6 @@
 /* onnx.c - networks as ONNX files, and models as networks. What the files compute is checked by tests/python/test_onnx.py, which
  * reads them with another library; here: what is written at all, refusals, failing allocations. */
+#include "api/onnx.h"
 #include "base/file.h"
 #include "tests/api/own.h"
 #include "tests/test.h"
@@ -15,16 +16,18 @@ static const char *file_in_folder(void)
     return path;
 }
 
-/* How often a text is in a file. */
-static size_t occurrences(const char *path, const char *wanted)
+/* How often these bytes are in a file. */
+static size_t occurrences_of(const char *path, const char *wanted, size_t length)
 {
     char *bytes = NULL;
     size_t n = 0, found = 0;
     if (file_read(path, 1 << 26, &bytes, &n) != OK) return SIZE_MAX;
-    for (size_t i = 0; i + strlen(wanted) <= n; i++) found += !memcmp(bytes + i, wanted, strlen(wanted));
+    for (size_t i = 0; i + length <= n; i++) found += !memcmp(bytes + i, wanted, length);
     free(bytes);
     return found;
 }
+
+static size_t occurrences(const char *path, const char *word) { return occurrences_of(path, word, strlen(word)); }
 
 static centra_status make(centra_session *s, const char *name, const char *key, const char *value,
                           centra_precision precision, centra_net **out)
@@ -56,6 +59,48 @@ TEST(every_network_can_be_written_as_onnx_with_its_norms_folded)
         centra_net_free(net);
     }
     centra_session_close(s);
+}
+
+static tensor host(float *data, int rank, const size_t *dim)
+{
+    tensor x = {0};
+    EXPECT_OK(tensor_make(&x, DT_F32, rank, dim, data));
+    return x;
+}
+
+/* What no network has yet: groups, a bias, a border on one side alone, relu6. */
+TEST(a_depthwise_convolution_with_relu6_can_be_written_as_onnx)
+{
+    static float weight[3 * 9], bias[3] = {1, 2, 3};
+    struct steps steps = {0};
+    centra_session *s = NULL;
+    centra_net *net = NULL;
+    var x = {.value = {.type = DT_F32, .rank = 4, .dim = {1, 3, 8, 8}}};
+    REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
+    REQUIRE(make(s, "conv4", "width", "4", CENTRA_F32, &net) == CENTRA_OK);
+    EXPECT_OK(steps_input(&steps, &x));
+    const struct step_conv conv = {.weight = host(weight, 4, (size_t[]){3, 1, 3, 3}),
+                                   .bias = host(bias, 1, (size_t[]){3}),
+                                   .stride = 2,
+                                   .pad = {0, 1},
+                                   .groups = 3};
+    size_t y = steps_conv(&steps, steps_permute(&steps, x.step, (int[]){0, 2, 3, 1}), &conv);
+    y = steps_permute(&steps, steps_clip(&steps, y, 0, 6), (int[]){0, 3, 1, 2});
+    struct onnx_writer w = {.net = net, .steps = &steps};
+    EXPECT_OK(onnx_write_steps(&w, y, file_in_folder()));
+    const char *path = file_in_folder();
+    EXPECT_INT(occurrences(path, "\x22\x04"
+                                 "Clip"),
+               1);
+    /* attributes: name, then field 3 (one number) or field 8 (a list), then the type */
+    static const char group[] = "group\x18\x03\xa0\x01\x02",
+                      pads[] = "pads\x40\x00\x40\x00\x40\x01\x40\x01\xa0\x01\x07";
+    EXPECT_INT(occurrences_of(path, group, sizeof group - 1), 1);
+    EXPECT_INT(occurrences_of(path, pads, sizeof pads - 1), 1);
+    EXPECT_INT(occurrences_of(path, (const char *)bias, sizeof bias), 1);
+    centra_net_free(net);
+    centra_session_close(s);
+    steps_free(&steps);
 }
 
 TEST(writing_onnx_refuses_in_words)
