@@ -77,7 +77,7 @@ status head_ready(centra_head *h, size_t channels, dtype type)
     struct random r = {0};
     struct params *p = NULL;
     if (!h->head->params) return OK;
-    if (h->params && h->channels == channels && h->type == type) return params_zero_grad(h->params);
+    if (h->params && h->channels == channels && h->type == type) return OK;
     p = params_new(h->session->dev);
     if (!p) return fail(ST_MEMORY, "no memory for the parameters of %s", h->head->name);
     TRY(head_start(h->head, channels, type, &r, p));

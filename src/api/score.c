@@ -137,6 +137,7 @@ static status run(centra_head *h, const centra_episode *e, const centra_upstream
     const bool gradients = r->grad_support || r->grad_query || r->grad_params;
     const unsigned want = wants_centrality(u, r) ? HEAD_CENTRALITY : 0;
     tape_reset(t, gradients ? TAPE_TRAINING : TAPE_INFERENCE);
+    if (gradients && h->params) TRY(params_zero_grad(h->params)); /* what is not asked for is not written either */
     TRY(leaf(h, e, e->support_count, e->support_locations, e->support, r->grad_support, &v.support, &grad_support));
     TRY(leaf(h, e, e->query_count, e->query_locations, e->query, r->grad_query, &v.query, &grad_query));
     v.support_labels = op_labels(t, h->labels.support, e->support_count, v.way);
