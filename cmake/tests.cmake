@@ -91,6 +91,14 @@ foreach(source ${fuzz_sources})
     add_test(NAME replay-${name} COMMAND replay-${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
 endforeach()
 
+# What was built, read from outside: names, layout of the interface, protections.
+if(api_sources AND NOT CENTRA_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    foreach(check symbols abi hardening)
+        add_test(NAME ${check} COMMAND ${CMAKE_SOURCE_DIR}/tools/${check}.sh ${CMAKE_BINARY_DIR})
+        set_tests_properties(${check} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endforeach()
+endif()
+
 # The example is a user's program: built against each library, as C and as C++, its output compared byte for byte.
 function(centra_add_example name source library)
     add_executable(${name} ${source})
