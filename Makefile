@@ -12,7 +12,7 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser install deb deb-check clean help
+.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser install dist deb deb-check clean help
 .DEFAULT_GOAL := all
 
 all: configure ## build/centra, build/libcentra.so, build/libcentra.a
@@ -61,6 +61,9 @@ browser: all ## the page of centra serve, driven in Chromium
 
 install: all ## to PREFIX (default /usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
+
+dist: ## the committed sources as build/dist/centra-VERSION.tar.gz, made twice and compared
+	@tools/dist.sh $(BUILD)/dist --check
 
 deb: ## Debian packages in build/deb, checked by lintian
 	@tools/deps.sh deb
