@@ -12,7 +12,8 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser install dist deb deb-check clean help
+.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser coverage torture install dist deb \
+	deb-check clean help
 .DEFAULT_GOAL := all
 
 all: configure ## build/centra, build/libcentra.so, build/libcentra.a
@@ -58,6 +59,13 @@ valgrind: ## memory check of the portable path
 
 browser: all ## the page of centra serve, driven in Chromium
 	@tools/browser.sh $(BUILD)
+
+coverage: ## lines and branches of src/ that the tests run; build-coverage/html
+	@tools/deps.sh coverage
+	@tools/coverage.sh $(JOBS)
+
+torture: all ## every command with each allocation, file and transfer failing once, full disks, signals (an hour)
+	@$(BUILD)/centra-torture $(BUILD)/centra $(BUILD)/torture-shim.so
 
 install: all ## to PREFIX (default /usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(abspath $(PREFIX))

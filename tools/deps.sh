@@ -31,6 +31,7 @@ case ${1:-build} in
             missing="$missing libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
         fi ;;
     valgrind) need valgrind valgrind ;;
+    coverage) need gcc gcc; need cmake cmake; need gcovr gcovr ;;
     deb)
         need gcc gcc; need cmake cmake; need objcopy binutils
         need dh debhelper; need dpkg-buildpackage dpkg-dev; need fakeroot fakeroot; need lintian lintian
@@ -38,7 +39,7 @@ case ${1:-build} in
         want microhttpd.h libmicrohttpd-dev
         missing="$missing$wanted" wanted="" ;; # a package has every format
     deb-check) need debootstrap debootstrap ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, deb and deb-check" >&2; exit 2 ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, coverage, deb and deb-check" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 

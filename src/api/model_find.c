@@ -6,6 +6,7 @@
 #include "base/option.h"
 #include "centra.h"
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static DIR *open_shelf(char out[PATH_MAX])
     place_of_program(folder[1]);
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < sizeof below / sizeof *below; k++)
-            if ((d = open_in(folder[i], below[k], out))) return d;
+            if ((d = open_in(folder[i], below[k], out)) || errno == ENOMEM) return d;
     return open_in(CENTRA_MODEL_DIR, "", out);
 }
 
@@ -59,12 +60,14 @@ static int by_preference(const void *a, const void *b)
     return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-static void shelf_read(struct shelf *s)
+static status shelf_read(struct shelf *s)
 {
     s->count = 0;
     s->folder[0] = '\0';
+    errno = 0;
     DIR *d = open_shelf(s->folder);
-    if (!d) return;
+    if (!d && errno == ENOMEM) return fail(ST_MEMORY, "no memory to look for models");
+    if (!d) return OK;
     for (const struct dirent *e; s->count < MOST_MODELS && (e = readdir(d));) {
         const size_t n = strlen(e->d_name), end = strlen(SUFFIX);
         if (n <= end || n - end >= NAME_ROOM || e->d_name[0] == '.' || strcmp(e->d_name + n - end, SUFFIX)) continue;
@@ -73,6 +76,7 @@ static void shelf_read(struct shelf *s)
     }
     closedir(d);
     if (s->count) qsort(s->name, s->count, NAME_ROOM, by_preference);
+    return OK;
 }
 
 static status shelf_path(const struct shelf *s, size_t i, char out[PATH_MAX])
@@ -114,12 +118,13 @@ status model_find(const char *given, char out[PATH_MAX])
     if (given && find_path(given, out)) return OK;
     struct shelf *s = malloc(sizeof *s);
     if (!s) return fail(ST_MEMORY, "no memory for the names of models");
-    shelf_read(s);
+    status st = shelf_read(s);
     size_t i = 0;
     while (given && i < s->count && strcmp(s->name[i], given)) i++;
-    status st;
+    if (st != OK) goto done;
     if (i < s->count) st = shelf_path(s, i, out);
     else st = given ? refuse(s, given) : no_standard();
+done:
     free(s);
     return st;
 }
@@ -128,11 +133,10 @@ centra_status centra_model_shipped(size_t index, const char **name, const char *
 {
     static _Thread_local char kept_name[NAME_ROOM], kept_path[PATH_MAX];
     struct shelf *s = malloc(sizeof *s);
-    status st;
     if (!s) return (centra_status)fail(ST_MEMORY, "no memory for the names of models");
-    shelf_read(s);
-    if (index >= s->count) st = fail(ST_USAGE, "there is no model %zu; there are %zu", index, s->count);
-    else st = shelf_path(s, index, kept_path);
+    status st = shelf_read(s);
+    if (st == OK && index >= s->count) st = fail(ST_USAGE, "there is no model %zu; there are %zu", index, s->count);
+    if (st == OK) st = shelf_path(s, index, kept_path);
     if (st == OK) memcpy(kept_name, s->name[index], NAME_ROOM);
     free(s);
     if (st == OK && name) *name = kept_name;

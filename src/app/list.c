@@ -58,7 +58,7 @@ static void json_head(struct json_writer *w, size_t i, const centra_head_info *h
     json_bool(w, head->centrality);
     json_key(w, "options");
     json_array(w);
-    for (size_t k = 0; k < head->option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++)
+    for (size_t k = 0; k < head->option_count && library_has(centra_head_option(i, k, &o)); k++)
         json_member_option(w, &o);
     json_array_end(w);
     json_object_end(w);
@@ -73,7 +73,7 @@ static void json_net(struct json_writer *w, size_t i, const centra_net_info *net
     json_pair(w, "paper", net->paper ? net->paper : "");
     json_key(w, "options");
     json_array(w);
-    for (size_t k = 0; k < net->option_count && centra_net_option(i, k, &o) == CENTRA_OK; k++)
+    for (size_t k = 0; k < net->option_count && library_has(centra_net_option(i, k, &o)); k++)
         json_member_option(w, &o);
     json_array_end(w);
     json_object_end(w);
@@ -107,7 +107,7 @@ static status list_heads(const struct call *c)
     if (!c->common.json) return list_words(&head_family);
     json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) json_head(&w, i, &head);
+    for (size_t i = 0; library_has(centra_head_describe(i, &head)); i++) json_head(&w, i, &head);
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);
@@ -121,7 +121,7 @@ static status list_backbones(const struct call *c)
     if (!c->common.json) return list_words(&net_family);
     json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t i = 0; centra_net_describe(i, &net) == CENTRA_OK; i++) json_net(&w, i, &net);
+    for (size_t i = 0; library_has(centra_net_describe(i, &net)); i++) json_net(&w, i, &net);
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);
@@ -135,7 +135,7 @@ static status list_extractors(const struct call *c)
     text t = {0};
     json_begin(&w, &t, true);
     if (c->common.json) json_array(&w);
-    for (size_t i = 0; centra_extractor_describe(i, &e) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_extractor_describe(i, &e)); i++) {
         table_cell(&table, "%s", e.name);
         table_cell(&table, "%s", e.paper);
         table_cell(&table, "%s", e.title);
@@ -314,15 +314,18 @@ static status list_models(const struct call *c)
     struct table table = {.align = "lllrlr"};
     struct json_writer w;
     const char *path;
+    size_t i = 0, unreadable = 0;
+    centra_status found;
     text t = {0};
     json_begin(&w, &t, true);
     if (c->common.json) json_array(&w);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) table_cell(&table, "%s", titles[i]);
-    for (size_t i = 0; centra_model_shipped(i, NULL, &path) == CENTRA_OK; i++) {
+    for (i = 0; i < sizeof titles / sizeof *titles; i++) table_cell(&table, "%s", titles[i]);
+    for (i = 0; (found = centra_model_shipped(i, NULL, &path)) == CENTRA_OK; i++) {
         centra_model_info info;
         centra_model *m = NULL;
         if (centra_model_open(path, &m) != CENTRA_OK) {
             fprintf(stderr, "centra list: %s\n", centra_message());
+            unreadable++;
             continue;
         }
         centra_model_describe(m, &info);
@@ -330,7 +333,9 @@ static status list_models(const struct call *c)
         else model_cells(&table, &info);
         centra_model_close(m);
     }
-    return end_list(c, &w, &table, &t);
+    const status why = found == CENTRA_USAGE ? OK : library(found), st = end_list(c, &w, &table, &t);
+    if (why != OK || st != OK) return why != OK ? why : st;
+    return unreadable ? fail(ST_IO, "%zu of %zu models could not be read", unreadable, i) : OK;
 }
 
 static const char *const what[] = {"backbones", "devices", "extractors", "heads", "kernels", "models", "recipes", NULL};

@@ -78,7 +78,7 @@ static void hash_recipe(const char *recipe, char hex[65])
 static const char *meta(const centra_weights *w, const char *key)
 {
     const char *name, *value;
-    for (size_t i = 0; centra_weights_meta(w, i, &name, &value) == CENTRA_OK; i++)
+    for (size_t i = 0; library_has(centra_weights_meta(w, i, &name, &value)); i++)
         if (!strcmp(name, key)) return value;
     return NULL;
 }
