@@ -86,6 +86,8 @@ foreach(source ${fuzz_sources})
     target_include_directories(replay-${name} PRIVATE ${CMAKE_SOURCE_DIR})
     if(name STREQUAL "upload") # what the server parses itself
         target_sources(replay-${name} PRIVATE ${centra_upload_sources})
+    elseif(name STREQUAL "record") # what the program does
+        target_sources(replay-${name} PRIVATE ${centra_record_sources})
     endif()
     target_link_libraries(replay-${name} PRIVATE centra-internal)
     add_test(NAME replay-${name} COMMAND replay-${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})

@@ -183,7 +183,7 @@ static long value_in_status(const char *path, const char *key)
 /* The number behind "Seccomp:" or so must be this in the status of every thread of the process. */
 static void expect_in_status(int process, const char *key, long wanted)
 {
-    char tasks[64], path[320];
+    char tasks[64], path[512];
     size_t threads = 0;
     snprintf(tasks, sizeof tasks, "/proc/%d/task", process);
     DIR *d = opendir(tasks);
