@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         if (l.text[i] == '\n') l.text[i] = 0;
     options_default(table, &s);
     if (card_read("fuzz.safetensors", find, &l, &c) != OK) check(strstr(error_text(), "fuzz.safetensors") != NULL);
-    else if (card_options(&c, "net.", table, &s, memory) == OK) check(s.width >= 1 && s.width <= 1 << 20 && s.gamma >= 0);
+    else if (card_options(&c, "net.", table, &s, memory) == OK)
+        check(s.width >= 1 && s.width <= 1 << 20 && s.gamma >= 0);
     arena_free(memory);
     free(l.text);
     return 0;
