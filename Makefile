@@ -6,13 +6,15 @@ WERROR ?= OFF
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 T      ?=
 FUZZ_SECONDS ?= 30
+MINUTES ?= 30
 
 GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 # A build folder keeps the generator it was made with.
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo bench lint format fuzz valgrind browser wheel install deb deb-check clean help
+.PHONY: all configure deps test check demo bench lint format fuzz fuzz-campaign valgrind browser wheel coverage mutants torture install dist deb \
+	deb-check clean help
 .DEFAULT_GOAL := all
 
 all: configure ## build/centra, build/libcentra.so, build/libcentra.a
@@ -51,6 +53,10 @@ fuzz: ## every libFuzzer target for FUZZ_SECONDS
 	@tools/deps.sh fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS) $(JOBS)
 
+fuzz-campaign: ## every target for MINUTES; the table is build-fuzz/campaign.md
+	@tools/deps.sh fuzz
+	@tools/fuzz.sh $$(($(MINUTES) * 60)) $(JOBS)
+
 valgrind: ## memory check of the portable path
 	@tools/deps.sh valgrind
 	@$(MAKE) --no-print-directory all
@@ -63,8 +69,21 @@ wheel: ## the Python package in build/wheel: a wheel and its sources, made offli
 	@tools/deps.sh wheel
 	@tools/wheel.sh $(BUILD)/wheel
 
+coverage: ## lines and branches of src/ that the tests run; build-coverage/html
+	@tools/deps.sh coverage
+	@tools/coverage.sh $(JOBS)
+
+mutants: all ## changes one operator or constant of heads and ops at a time: do the tests notice? (an hour)
+	@tools/mutants.sh $(BUILD)
+
+torture: all ## every command with each allocation, file and transfer failing once, full disks, signals (an hour)
+	@$(BUILD)/centra-torture $(BUILD)/centra $(BUILD)/torture-shim.so
+
 install: all ## to PREFIX (default /usr/local), below DESTDIR
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
+
+dist: ## the committed sources as build/dist/centra-VERSION.tar.gz, made twice and compared
+	@tools/dist.sh $(BUILD)/dist --check
 
 deb: ## Debian packages in build/deb, checked by lintian
 	@tools/deps.sh deb

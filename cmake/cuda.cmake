@@ -17,7 +17,7 @@ else()
         find_package(CUDAToolkit REQUIRED)
         add_library(centra-cuda MODULE ${cuda_sources})
         target_include_directories(centra-cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
-        target_compile_options(centra-cuda PRIVATE --extended-lambda -Xcompiler=-Wall
+        target_compile_options(centra-cuda PRIVATE --extended-lambda -Xcompiler=-Wall,-fstack-protector-strong
             --generate-code=arch=compute_90a,code=sm_90a --generate-code=arch=compute_80,code=[sm_80,compute_80])
         set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cuda/pictures_crop.cu
             ${CMAKE_SOURCE_DIR}/src/cuda/pictures_resize.cu PROPERTIES COMPILE_OPTIONS --fmad=false) # the CPU's bits
@@ -39,6 +39,7 @@ else()
             target_link_libraries(centra-cuda PRIVATE ${CMAKE_DL_LIBS})
             string(APPEND cudnn_summary ", with NCCL")
         endif()
+        target_link_options(centra-cuda PRIVATE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
         target_link_options(centra-cuda PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs) # what it needs, it brings
         set_target_properties(centra-cuda PROPERTIES PREFIX "" CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static
             CUDA_VISIBILITY_PRESET hidden CUDA_ARCHITECTURES OFF BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")

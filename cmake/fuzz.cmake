@@ -7,10 +7,12 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.c)
 list(FILTER fuzz_sources EXCLUDE REGEX "/replay\\.c$")
 file(GLOB fuzzed_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/weights/*.c ${CMAKE_SOURCE_DIR}/src/data/*.c
     ${CMAKE_SOURCE_DIR}/src/tensor/*.c
-    ${CMAKE_SOURCE_DIR}/src/train/recipe.c ${CMAKE_SOURCE_DIR}/src/eval/interval.c
+    ${CMAKE_SOURCE_DIR}/src/train/recipe.c ${CMAKE_SOURCE_DIR}/src/train/metrics.c
+    ${CMAKE_SOURCE_DIR}/src/eval/interval.c ${CMAKE_SOURCE_DIR}/src/eval/card_read.c
     ${CMAKE_SOURCE_DIR}/src/api/calibration.c ${CMAKE_SOURCE_DIR}/src/api/support.c ${CMAKE_SOURCE_DIR}/src/api/support_pack.c)
 add_compile_options(-fsanitize=fuzzer-no-link)
-add_library(fuzzed OBJECT ${base_sources} ${picture_sources} ${fuzzed_sources} ${centra_upload_sources})
+add_library(fuzzed OBJECT ${base_sources} ${picture_sources} ${fuzzed_sources} ${centra_upload_sources}
+    ${centra_record_sources})
 target_link_libraries(fuzzed PRIVATE centra-flags centra-pictures)
 foreach(source ${fuzz_sources})
     get_filename_component(name ${source} NAME_WE)

@@ -21,6 +21,7 @@ endif()
 # what reads requests by itself, for the fuzz target
 set(centra_upload_sources ${CMAKE_SOURCE_DIR}/src/serve/guard.c ${CMAKE_SOURCE_DIR}/src/serve/measure.c
     ${CMAKE_SOURCE_DIR}/src/serve/multipart.c)
+set(centra_record_sources ${CMAKE_SOURCE_DIR}/src/app/record.c ${CMAKE_SOURCE_DIR}/src/app/rows.c) # and records
 set(centra_page ${CMAKE_BINARY_DIR}/page.c)
 add_custom_command(OUTPUT ${centra_page}
     COMMAND ${CMAKE_COMMAND} -DOUT=${centra_page} -DFOLDER=${CMAKE_SOURCE_DIR}/src/serve/page

@@ -1,6 +1,6 @@
 # One test binary for all of tests/; ctest runs it once per folder, and the numerical folders again per instruction set.
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*.c)
-list(FILTER test_sources EXCLUDE REGEX "/tests/fuzz/")
+list(FILTER test_sources EXCLUDE REGEX "/tests/(fuzz|torture)/")
 centra_filter_pictures(test_sources)
 if(NOT test_sources)
     return()
@@ -86,10 +86,35 @@ foreach(source ${fuzz_sources})
     target_include_directories(replay-${name} PRIVATE ${CMAKE_SOURCE_DIR})
     if(name STREQUAL "upload") # what the server parses itself
         target_sources(replay-${name} PRIVATE ${centra_upload_sources})
+    elseif(name STREQUAL "record") # what the program does
+        target_sources(replay-${name} PRIVATE ${centra_record_sources})
     endif()
     target_link_libraries(replay-${name} PRIVATE centra-internal)
     add_test(NAME replay-${name} COMMAND replay-${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
 endforeach()
+
+# Every command while the system fails: a sample here, everything by `make torture`. Sanitizers have allocators of their own.
+if(TARGET centra AND NOT CENTRA_SANITIZE)
+    add_library(torture-shim MODULE ${CMAKE_SOURCE_DIR}/tests/torture/shim.c)
+    target_compile_definitions(torture-shim PRIVATE _DEFAULT_SOURCE)
+    target_link_libraries(torture-shim PRIVATE ${CMAKE_DL_LIBS})
+    set_target_properties(torture-shim PROPERTIES PREFIX "" C_VISIBILITY_PRESET default)
+    add_executable(centra-torture ${CMAKE_SOURCE_DIR}/tests/torture/torture.c ${CMAKE_SOURCE_DIR}/tests/torture/child.c
+        ${CMAKE_SOURCE_DIR}/src/serve/sandbox_files.c)
+    target_include_directories(centra-torture PRIVATE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(centra-torture PRIVATE centra-internal)
+    add_dependencies(centra-torture centra torture-shim)
+    add_test(NAME torture COMMAND centra-torture $<TARGET_FILE:centra> $<TARGET_FILE:torture-shim> --sample 6)
+    set_tests_properties(torture PROPERTIES TIMEOUT 600)
+endif()
+
+# What was built, read from outside: names, layout of the interface, protections.
+if(api_sources AND NOT CENTRA_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    foreach(check symbols abi hardening)
+        add_test(NAME ${check} COMMAND ${CMAKE_SOURCE_DIR}/tools/${check}.sh ${CMAKE_BINARY_DIR})
+        set_tests_properties(${check} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endforeach()
+endif()
 
 # The example is a user's program: built against each library, as C and as C++, its output compared byte for byte.
 function(centra_add_example name source library)

@@ -160,7 +160,7 @@ static void run_one(struct test *t, bool verbose, struct tally *sum)
 
 static void usage(void)
 {
-    fputs("usage: run [--seed N] [--list] [--verbose] [part of a path or name]...\n", stderr);
+    fputs("usage: run [--seed N] [--list] [--verbose] [--first] [part of a path or name]...\n", stderr);
     exit(2);
 }
 
@@ -189,12 +189,13 @@ static bool device_is_there(void)
 
 int main(int argc, char **argv)
 {
-    bool list = false, verbose = false;
+    bool list = false, verbose = false, first = false;
     int n = 0; /* the words move to the front of argv */
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--seed")) seed = seed_parse(argv[++i]);
         else if (!strcmp(argv[i], "--list")) list = true;
         else if (!strcmp(argv[i], "--verbose")) verbose = true;
+        else if (!strcmp(argv[i], "--first")) first = true; /* failure, and no further */
         else if (argv[i][0] == '-') usage();
         else argv[n++] = argv[i];
     }
@@ -208,6 +209,7 @@ int main(int argc, char **argv)
         found++;
         if (list) printf("%s %s\n", t->file, t->name);
         else run_one(t, verbose, &sum);
+        if (first && sum.failed) break;
     }
     if (!found) fputs("run: no test matches\n", stderr);
     if (list) return found ? 0 : 2;

@@ -32,6 +32,7 @@ case ${1:-build} in
         fi ;;
     wheel) need tar tar; "$(dirname "$0")/python.sh" setuptools wheel > /dev/null || missing="$missing python3 python3-setuptools python3-wheel" ;;
     valgrind) need valgrind valgrind ;;
+    coverage) need gcc gcc; need cmake cmake; need gcovr gcovr ;;
     deb)
         need gcc gcc; need cmake cmake; need objcopy binutils
         need dh debhelper; need dh_python3 dh-python; need dpkg-buildpackage dpkg-dev; need fakeroot fakeroot; need lintian lintian
@@ -42,7 +43,7 @@ case ${1:-build} in
         done
         missing="$missing$wanted" wanted="" ;; # a package has every format
     deb-check) need debootstrap debootstrap ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, wheel, deb and deb-check" >&2; exit 2 ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, wheel, coverage, deb and deb-check" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 

@@ -9,6 +9,7 @@
 #include "base/option.h"
 #include "base/plain.h"
 #include "centra.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,7 +39,7 @@ static DIR *open_shelf(char out[PATH_MAX])
     place_of_program(folder[1]);
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < sizeof below / sizeof *below; k++)
-            if ((d = open_in(folder[i], below[k], out))) return d;
+            if ((d = open_in(folder[i], below[k], out)) || errno == ENOMEM) return d;
     return open_in(CENTRA_MODEL_DIR, "", out);
 }
 
@@ -55,20 +56,23 @@ static int by_preference(const void *a, const void *b)
     return x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
-void shipped_read(struct shelf *s)
+status shipped_read(struct shelf *s)
 {
     s->count = 0;
     s->folder[0] = '\0';
+    errno = 0;
     DIR *d = open_shelf(s->folder);
     if (d) shelf_read(d, by_preference, s);
+    else if (errno == ENOMEM) return fail(ST_MEMORY, "no memory to look for models");
+    return OK;
 }
 
 status models_read(struct models **out)
 {
     struct models *m = calloc(1, sizeof *m);
     if (!m) return fail(ST_MEMORY, "no memory for the names of models");
-    shipped_read(&m->shipped);
-    const status st = store_read(&m->own);
+    status st = shipped_read(&m->shipped);
+    if (st == OK) st = store_read(&m->own);
     if (st == OK) *out = m;
     else free(m);
     return st;
@@ -145,8 +149,7 @@ bool model_find_name(const char *name, char out[PATH_MAX])
 static bool find_shipped(const char *name, char out[PATH_MAX])
 {
     struct models *m = calloc(1, sizeof *m);
-    if (m) shipped_read(&m->shipped);
-    const bool found = m && find_on(m, name, out);
+    const bool found = m && shipped_read(&m->shipped) == OK && find_on(m, name, out);
     free(m);
     return found;
 }
@@ -175,11 +178,10 @@ centra_status centra_model_shipped(size_t index, const char **name, const char *
 {
     static _Thread_local char kept_name[MODEL_NAME_ROOM], kept_path[PATH_MAX];
     struct shelf *s = malloc(sizeof *s);
-    status st;
     if (!s) return (centra_status)fail(ST_MEMORY, "no memory for the names of models");
-    shipped_read(s);
-    if (index >= s->count) st = fail(ST_USAGE, "there is no model %zu; there are %zu", index, s->count);
-    else st = shelf_path(s, s->name[index], kept_path);
+    status st = shipped_read(s);
+    if (st == OK && index >= s->count) st = fail(ST_USAGE, "there is no model %zu; there are %zu", index, s->count);
+    if (st == OK) st = shelf_path(s, s->name[index], kept_path);
     if (st == OK) memcpy(kept_name, s->name[index], sizeof kept_name);
     free(s);
     if (st == OK && name) *name = kept_name;

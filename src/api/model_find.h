@@ -10,7 +10,7 @@
 #define MODEL_FINGERPRINT "added.fingerprint"
 
 /* The models that came with the library, the best first; none where there is no such folder. */
-void shipped_read(struct shelf *out);
+status shipped_read(struct shelf *out);
 
 struct models {
     struct shelf own, shipped;

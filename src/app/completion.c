@@ -4,12 +4,13 @@
  * take. Paths are completed where the table says FILE. */
 #include "app/family.h"
 #include "app/help.h"
+#include "app/library.h"
 #include <string.h>
 
 static void add_heads(text *to)
 {
     centra_head_info head;
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) text_addf(to, "%s%s", i ? " " : "", head.name);
+    for (size_t i = 0; library_has(centra_head_describe(i, &head)); i++) text_addf(to, "%s%s", i ? " " : "", head.name);
 }
 
 /* The words that the option can take, separated by blanks; "" when that cannot be said. */

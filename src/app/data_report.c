@@ -1,5 +1,6 @@
 /* data_report.c - a checked data set for readers and for programs. */
 #include "app/data_report.h"
+#include "app/library.h"
 #include "app/table.h"
 #include "base/json.h"
 
@@ -16,7 +17,7 @@ size_t data_report_across(const centra_data_report *r)
 {
     size_t n = 0;
     centra_twins_info t;
-    for (size_t i = 0; centra_data_twins_at(r, i, &t) == CENTRA_OK; i++) n += t.across != 0;
+    for (size_t i = 0; library_has(centra_data_twins_at(r, i, &t)); i++) n += t.across != 0;
     return n;
 }
 
@@ -26,7 +27,7 @@ static void add_splits(const centra_data_report *r, text *to)
     struct table table = {.align = "lrrrrl"};
     centra_split_info s;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) table_cell(&table, "%s", heads[i]);
-    for (size_t i = 0; centra_data_split_at(r, i, &s) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_data_split_at(r, i, &s)); i++) {
         table_cell(&table, "%s", s.name ? s.name : "-");
         table_cell(&table, "%zu", s.classes);
         table_cell(&table, "%zu", s.pictures);
@@ -49,7 +50,7 @@ static void add_sizes(const centra_data_report *r, text *to)
     centra_size_info s;
     size_t i = 0;
     text_add(to, "\nsizes\n");
-    for (; centra_data_size_at(r, i, &s) == CENTRA_OK; i++) {
+    for (; library_has(centra_data_size_at(r, i, &s)); i++) {
         if (i >= LINES_MOST) continue;
         table_cell(&table, "%zux%zu", s.width, s.height);
         table_cell(&table, "%zu", s.pictures);
@@ -65,7 +66,7 @@ static void add_twins(const centra_data_report *r, text *to)
     size_t i = 0;
     if (centra_data_twins_at(r, 0, &t) != CENTRA_OK) return;
     text_addf(to, "\nidentical pictures (%zu pairs across splits)\n", data_report_across(r));
-    for (; centra_data_twins_at(r, i, &t) == CENTRA_OK; i++) {
+    for (; library_has(centra_data_twins_at(r, i, &t)); i++) {
         if (i >= LINES_MOST) continue;
         table_cell(&table, "%s", t.first);
         table_cell(&table, "%s", t.second);
@@ -97,7 +98,7 @@ static void json_splits(struct json_writer *j, const centra_data_report *r)
     centra_split_info s;
     json_key(j, "splits");
     json_array(j);
-    for (size_t i = 0; centra_data_split_at(r, i, &s) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_data_split_at(r, i, &s)); i++) {
         json_object(j);
         json_key(j, "name");
         if (s.name) json_string(j, s.name);
@@ -119,7 +120,7 @@ static void json_sizes(struct json_writer *j, const centra_data_report *r)
     centra_size_info s;
     json_key(j, "sizes");
     json_array(j);
-    for (size_t i = 0; centra_data_size_at(r, i, &s) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_data_size_at(r, i, &s)); i++) {
         json_object(j);
         json_number(j, "width", s.width);
         json_number(j, "height", s.height);
@@ -134,7 +135,7 @@ static void json_twins(struct json_writer *j, const centra_data_report *r)
     centra_twins_info t;
     json_key(j, "identical");
     json_array(j);
-    for (size_t i = 0; centra_data_twins_at(r, i, &t) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_data_twins_at(r, i, &t)); i++) {
         json_object(j);
         json_key(j, "first");
         json_string(j, t.first);

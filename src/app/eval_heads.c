@@ -1,5 +1,6 @@
 /* eval_heads.c - the list of heads on the command line: names between commas, options behind colons. */
 #include "app/eval.h"
+#include "app/library.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static void add_all(bool base, text *to)
     centra_head_info info;
     text_add(to, first);
     for (size_t i = 0; i < centra_head_count(); i++)
-        if (centra_head_describe(i, &info) == CENTRA_OK && !info.drawn && (base || !info.base) &&
+        if (library_has(centra_head_describe(i, &info)) && !info.drawn && (base || !info.base) &&
             strcmp(info.name, first))
             text_addf(to, ",%s", info.name);
 }

@@ -1,5 +1,6 @@
 /* eval_report.c - the results of centra eval, as tables or as JSON. */
 #include "app/eval.h"
+#include "app/library.h"
 #include "app/table.h"
 #include "app/terminal.h"
 #include "base/json.h"
@@ -32,7 +33,7 @@ static void add_rows(text *to, const centra_eval *e, const centra_eval_summary *
     table_cell(&t, "accuracy");
     table_cell(&t, "difference");
     table_cell(&t, "seconds");
-    for (size_t h = 0; centra_eval_head_row(e, h, &r) == CENTRA_OK; h++) {
+    for (size_t h = 0; library_has(centra_eval_head_row(e, h, &r)); h++) {
         table_cell(&t, "%s", r.head);
         if (s->episodes > 1) table_cell(&t, "%.2f +- %.2f", r.accuracy, r.ci95);
         else table_cell(&t, "%.2f", r.accuracy);
@@ -55,7 +56,7 @@ static void add_classes(text *to, const centra_eval *e, const centra_eval_summar
     align[1 + heads] = '\0';
     table_cell(&t, "class");
     for (size_t h = 0; h < heads; h++)
-        if (centra_eval_head_row(e, h, &r) == CENTRA_OK) table_cell(&t, "%s", r.head);
+        if (library_has(centra_eval_head_row(e, h, &r))) table_cell(&t, "%s", r.head);
     for (size_t c = 0; c < s->classes; c++) {
         if (class_accuracy(e, 0, c, &name) < 0) continue;
         table_cell(&t, "%s", name);
@@ -105,7 +106,7 @@ static void json_options(struct json_writer *w, const centra_eval *e, size_t hea
     double number;
     json_key(w, "options");
     json_object(w);
-    for (size_t i = 0; centra_eval_head_option(e, head, i, &o) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_eval_head_option(e, head, i, &o)); i++) {
         json_key(w, o.name);
         if (number_parse(o.value, &number)) json_real(w, number);
         else if (!strcmp(o.value, "yes") || !strcmp(o.value, "no")) json_bool(w, o.value[0] == 'y');
@@ -182,7 +183,7 @@ status eval_json(const struct call *c, const centra_session *session, const cent
     (void)c;
     json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t h = 0; centra_eval_head_row(e, h, &r) == CENTRA_OK; h++) {
+    for (size_t h = 0; library_has(centra_eval_head_row(e, h, &r)); h++) {
         if (h == 0) first = r;
         const struct eval_paired paired = {first.head, r.difference, r.difference_ci95};
         eval_json_row(&w, session, e, h, h ? &paired : NULL);

@@ -1,5 +1,6 @@
 /* family.c - heads and networks, as the library describes them. */
 #include "app/family.h"
+#include "app/library.h"
 
 static bool head_describe(size_t i, struct member *out)
 {
@@ -11,7 +12,7 @@ static bool head_describe(size_t i, struct member *out)
 
 static bool head_option(size_t i, size_t k, centra_option_info *out)
 {
-    return centra_head_option(i, k, out) == CENTRA_OK;
+    return library_has(centra_head_option(i, k, out));
 }
 
 static bool net_describe(size_t i, struct member *out)
@@ -24,7 +25,7 @@ static bool net_describe(size_t i, struct member *out)
 
 static bool net_option(size_t i, size_t k, centra_option_info *out)
 {
-    return centra_net_option(i, k, out) == CENTRA_OK;
+    return library_has(centra_net_option(i, k, out));
 }
 
 const struct family head_family = {"head.", "head", head_describe, head_option};

@@ -20,6 +20,17 @@ status library(centra_status st)
     return error_put(&e);
 }
 
+static struct error lost; /* the first list that was cut short; only the main thread makes lists */
+
+bool library_has(centra_status st)
+{
+    if (st == CENTRA_OK || st == CENTRA_USAGE) return st == CENTRA_OK;
+    if (lost.st == OK) error_take(library(st), &lost);
+    return false;
+}
+
+status library_lost(void) { return lost.st == OK ? OK : error_put(&lost); }
+
 static status open_with(const struct call *c, int peers, centra_session **out)
 {
     centra_session_options o = {.threads = (size_t)c->common.threads,
@@ -41,7 +52,7 @@ status head_open(const struct call *c, centra_session *session, const char *name
 bool head_info(const char *name, centra_head_info *out)
 {
     for (size_t i = 0; i < centra_head_count(); i++)
-        if (centra_head_describe(i, out) == CENTRA_OK && !strcmp(out->name, name)) return true;
+        if (library_has(centra_head_describe(i, out)) && !strcmp(out->name, name)) return true;
     return false;
 }
 

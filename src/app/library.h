@@ -5,6 +5,10 @@
 
 /* The library's status as a status of this program, with its sentence. */
 status library(centra_status st);
+/* Whether what was asked for by a number is there. CENTRA_USAGE is the usual end of a list; any other failure would end it too
+ * early, is kept, and is told by library_lost, which main() asks at its end. */
+bool library_has(centra_status st);
+status library_lost(void);
 /* A session as --threads, --isa and --device ask. Close with centra_session_close. */
 status session_open(const struct call *c, centra_session **out);
 /* The same as one of several processes, where mpirun or srun started them. */

@@ -59,7 +59,7 @@ static void json_head(struct json_writer *w, size_t i, const centra_head_info *h
     json_bool(w, head->centrality);
     json_key(w, "options");
     json_array(w);
-    for (size_t k = 0; k < head->option_count && centra_head_option(i, k, &o) == CENTRA_OK; k++)
+    for (size_t k = 0; k < head->option_count && library_has(centra_head_option(i, k, &o)); k++)
         json_member_option(w, &o);
     json_array_end(w);
     json_object_end(w);
@@ -74,7 +74,7 @@ static void json_net(struct json_writer *w, size_t i, const centra_net_info *net
     json_pair(w, "paper", net->paper ? net->paper : "");
     json_key(w, "options");
     json_array(w);
-    for (size_t k = 0; k < net->option_count && centra_net_option(i, k, &o) == CENTRA_OK; k++)
+    for (size_t k = 0; k < net->option_count && library_has(centra_net_option(i, k, &o)); k++)
         json_member_option(w, &o);
     json_array_end(w);
     json_object_end(w);
@@ -108,7 +108,7 @@ static status list_heads(const struct call *c)
     if (!c->common.json) return list_words(&head_family);
     json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t i = 0; centra_head_describe(i, &head) == CENTRA_OK; i++) json_head(&w, i, &head);
+    for (size_t i = 0; library_has(centra_head_describe(i, &head)); i++) json_head(&w, i, &head);
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);
@@ -122,7 +122,7 @@ static status list_backbones(const struct call *c)
     if (!c->common.json) return list_words(&net_family);
     json_begin(&w, &t, true);
     json_array(&w);
-    for (size_t i = 0; centra_net_describe(i, &net) == CENTRA_OK; i++) json_net(&w, i, &net);
+    for (size_t i = 0; library_has(centra_net_describe(i, &net)); i++) json_net(&w, i, &net);
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);
@@ -136,7 +136,7 @@ static status list_extractors(const struct call *c)
     text t = {0};
     json_begin(&w, &t, true);
     if (c->common.json) json_array(&w);
-    for (size_t i = 0; centra_extractor_describe(i, &e) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_extractor_describe(i, &e)); i++) {
         table_cell(&table, "%s", e.name);
         table_cell(&table, "%s", e.paper);
         table_cell(&table, "%s", e.title);

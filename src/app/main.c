@@ -4,6 +4,7 @@
  * file of the command you came for. */
 #include "app/command.h"
 #include "app/help.h"
+#include "app/library.h"
 #include "app/terminal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@ static void complain(const char *command, const char *message)
 
 static int finish(status st, const char *command)
 {
+    if (st == OK) st = library_lost();
+    if (st == OK && text_any_lost()) st = fail(ST_MEMORY, "no memory for all of the output: parts of it are missing");
     if (st != OK) complain(command, error_text());
     errno = 0;
     if (fflush(stdout) || ferror(stdout)) {

@@ -78,7 +78,7 @@ static void hash_recipe(const char *recipe, char hex[65])
 static const char *meta(const centra_weights *w, const char *key)
 {
     const char *name, *value;
-    for (size_t i = 0; centra_weights_meta(w, i, &name, &value) == CENTRA_OK; i++)
+    for (size_t i = 0; library_has(centra_weights_meta(w, i, &name, &value)); i++)
         if (!strcmp(name, key)) return value;
     return NULL;
 }
@@ -89,6 +89,9 @@ static double meta_number(const centra_weights *w, const char *key)
     const char *s = meta(w, key);
     return s && number_parse(s, &v) ? v : (double)NAN;
 }
+
+/* A count that a file tells; 0 for what is none: a number beyond those of a double's exact integers has no integer value here. */
+static int64_t whole(double v) { return v >= 0 && v <= 9007199254740992.0 ? (int64_t)v : 0; }
 
 static status take_weights(const centra_weights *w, arena *memory, struct record *r, const char **recipe)
 {
@@ -106,7 +109,7 @@ static status take_weights(const centra_weights *w, arena *memory, struct record
     }
     r->validation = meta_number(w, "accuracy");
     r->validation_ci95 = meta_number(w, "ci95");
-    r->validation_epoch = isfinite(epochs) ? (int64_t)epochs : 0;
+    r->validation_epoch = whole(epochs);
 done:
     return st;
 }
@@ -156,8 +159,8 @@ static void take_line(const struct json *o, struct record *r, struct curve *c)
     const double epoch = number(o, "epoch"), step = number(o, "step");
     const double validation = number(json_member(o, "validation"), "mean");
     r->train_seconds = number(o, "seconds");
-    r->epochs = isfinite(epoch) ? (int64_t)epoch + 1 : 0;
-    r->steps = isfinite(step) ? (int64_t)step : 0;
+    r->epochs = isfinite(epoch) ? whole(epoch) + 1 : 0;
+    r->steps = whole(step);
     if (isfinite(validation)) add_point(c, epoch + 1, 100 * validation);
 }
 

@@ -47,7 +47,7 @@ static status take_line(const struct json *o, const char *name, struct results *
         (gradients && gradients->boolean))
         return OK;
     for (int i = 0; i < SPEED_SIDES; i++) {
-        struct speed *s = speed_sides[i] == (int)side ? speed_of(r, name, head->string) : NULL;
+        struct speed *s = (double)speed_sides[i] == side ? speed_of(r, name, head->string) : NULL;
         if (s) s->ms[i] = number(o, "median_ms");
     }
     return OK;

@@ -3,16 +3,22 @@
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "base/json.h"
+#include "serve/sandbox.h"
 #include "serve/server.h"
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 struct serve {
     const char *model, *support, *head, *host, *name;
+    int sandbox; /* an index into sandbox_names */
     int64_t port, body, pixels, classes, pictures, sessions, connections, queue;
     double deadline, idle, unknown_below;
 };
+
+enum { SANDBOX_AUTO, SANDBOX_REQUIRE, SANDBOX_OFF };
+static const char *const sandbox_names[] = {"auto", "require", "off", NULL};
 
 #ifdef CENTRA_HAVE_SERVE
 
@@ -118,6 +124,30 @@ static void wait_for_end(void)
     while (!interrupt_pending()) nanosleep(&moment, NULL);
 }
 
+/* Tells, or refuses, that a part of the sandbox is missing. */
+static status lacking(const struct call *c, const char *what, const char *why)
+{
+    const struct serve *s = c->settings;
+    if (!why) return OK;
+    if (s->sandbox == SANDBOX_REQUIRE) return fail(ST_UNSUPPORTED, "%s cannot be restricted: %s", what, why);
+    if (!c->common.quiet) fprintf(stderr, "centra serve: warning: %s are not restricted: %s\n", what, why);
+    return OK;
+}
+
+/* A server on the CPU has read all that it needs. A GPU's driver opens files and devices when it likes. */
+static status give_up_files(const struct call *c, bool cpu)
+{
+    static const char *const readable[] = {"/"}, *const writable[] = {"/dev", "/tmp"};
+    if (((const struct serve *)c->settings)->sandbox == SANDBOX_OFF) return OK;
+    return lacking(c, "files", sandbox_files(readable, cpu ? 0 : 1, writable, cpu ? 0 : 2));
+}
+
+static status give_up_calls(const struct call *c, bool cpu)
+{
+    if (((const struct serve *)c->settings)->sandbox == SANDBOX_OFF) return OK;
+    return lacking(c, "system calls", sandbox_calls(cpu));
+}
+
 static status serve_run(const struct call *c)
 {
     const struct serve *s = c->settings;
@@ -127,7 +157,10 @@ static status serve_run(const struct call *c)
     TRY(prepare(c, &b));
     interrupt_hold();
     const struct server_options o = options_of(s, &b);
+    const bool cpu = !strcmp(centra_session_device(b.session), "cpu");
+    TRY(give_up_files(c, cpu)); /* before the threads that talk, which inherit it */
     TRY(server_start(&o, &server));
+    TRY(give_up_calls(c, cpu));
     TRY(say_address(c, server_address(server)));
     wait_for_end();
 done:
@@ -157,6 +190,8 @@ static const struct option serve_options[] = {
              "the address to listen on; others than 127.0.0.1 and ::1 let other machines in"),
     OPT_INT(struct serve, port, "port", 8080, 0, 65535, "the port to listen on, 0 for any that is free"),
     OPT_TEXT(struct serve, name, "name", NULL, "NAME", "a name that other machines call this one by"),
+    OPT_NAME(struct serve, sandbox, "sandbox", SANDBOX_AUTO, sandbox_names,
+             "give up files, programs and new connections after the start: where the system can, or not at all"),
     OPT_FLOAT(struct serve, unknown_below, "unknown-below", 0.05, 0, 1,
               "familiarity below which a picture is none of the classes"),
     OPT_INT(struct serve, body, "max-body", 33554432, 1024, 268435456, "most bytes of a request"),

@@ -18,17 +18,20 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* The devices that a session can be opened on, separated by blanks. */
-static void find_devices(const struct call *c, text *to)
+/* The devices that a session can be opened on, separated by blanks. One that is not there is no failure; too little memory is. */
+static status find_devices(const struct call *c, text *to)
 {
     for (const char *const *name = device_names; *name; name++) {
         struct call asked = *c;
         centra_session *session = NULL;
         asked.common.device = *name;
-        if (session_open(&asked, &session) != OK) continue;
+        const status st = session_open(&asked, &session);
+        if (st == ST_MEMORY) return st;
+        if (st != OK) continue;
         text_addf(to, "%s%s", to->length ? " " : "", centra_session_device(session));
         centra_session_close(session);
     }
+    return OK;
 }
 
 static void add_json(text *to, const char *const (*facts)[2], size_t count, size_t threads)
@@ -65,7 +68,7 @@ static status version_run(const struct call *c)
     text t = {0}, devices = {0};
     status st = session_open(c, &session);
     if (st != OK) return st;
-    find_devices(c, &devices);
+    st = find_devices(c, &devices);
     const char *const facts[][2] = {
         {"version", centra_version()},      {"compiler", COMPILER},
         {"build", CENTRA_BUILD_TYPE},       {"isa", centra_session_isa(session)},
@@ -74,7 +77,8 @@ static status version_run(const struct call *c)
     (c->common.json ? add_json : add_table)(&t, facts, sizeof facts / sizeof *facts, centra_session_threads(session));
     text_free(&devices);
     centra_session_close(session);
-    return put(&t);
+    const status told = put(&t);
+    return st != OK ? st : told;
 }
 
 const struct command version_command = {

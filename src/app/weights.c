@@ -27,8 +27,8 @@ static void show_table(const centra_weights *w, const char *fingerprint, text *t
     centra_array_info a;
     const char *key, *value;
     text_addf(to, "%s, %zu arrays, fingerprint %s\n", centra_weights_kind(w), centra_weights_count(w), fingerprint);
-    for (size_t i = 0; centra_weights_meta(w, i, &key, &value) == CENTRA_OK; i++) text_addf(to, "%s: %s\n", key, value);
-    for (size_t i = 0; centra_weights_array(w, i, &a) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_weights_meta(w, i, &key, &value)); i++) text_addf(to, "%s: %s\n", key, value);
+    for (size_t i = 0; library_has(centra_weights_array(w, i, &a)); i++) {
         text shape = {0};
         add_shape(&shape, &a);
         table_cell(&table, "%s", a.name);
@@ -66,14 +66,14 @@ static void show_json(const centra_weights *w, const char *fingerprint, text *to
     json_string(&j, fingerprint);
     json_key(&j, "metadata");
     json_object(&j);
-    for (size_t i = 0; centra_weights_meta(w, i, &key, &value) == CENTRA_OK; i++) {
+    for (size_t i = 0; library_has(centra_weights_meta(w, i, &key, &value)); i++) {
         json_key(&j, key);
         json_string(&j, value);
     }
     json_object_end(&j);
     json_key(&j, "arrays");
     json_array(&j);
-    for (size_t i = 0; centra_weights_array(w, i, &a) == CENTRA_OK; i++) json_array_info(&j, &a);
+    for (size_t i = 0; library_has(centra_weights_array(w, i, &a)); i++) json_array_info(&j, &a);
     json_array_end(&j);
     json_object_end(&j);
     text_add(to, "\n");

@@ -9,23 +9,28 @@
 
 enum { FIRST_BYTES = 64 };
 
+static _Thread_local bool lost;
+
+bool text_any_lost(void) { return lost; }
+
+static bool out_of_memory(text *t)
+{
+    t->st = ST_MEMORY;
+    lost = true;
+    return false;
+}
+
 /* Room for `n` more bytes and the NUL; false, with the failure kept, when there is none. */
 static bool make_room(text *t, size_t n)
 {
     if (t->st != OK) return false;
     size_t need;
-    if (!size_add(t->length, n, &need) || !size_add(need, 1, &need)) {
-        t->st = ST_MEMORY;
-        return false;
-    }
+    if (!size_add(t->length, n, &need) || !size_add(need, 1, &need)) return out_of_memory(t);
     if (need <= t->capacity) return true;
     size_t twice = t->capacity <= SIZE_MAX / 2 ? t->capacity * 2 : need;
     size_t capacity = size_max(size_max(need, twice), FIRST_BYTES);
     char *data = realloc(t->data, capacity);
-    if (!data) {
-        t->st = ST_MEMORY;
-        return false;
-    }
+    if (!data) return out_of_memory(t);
     t->data = data;
     t->capacity = capacity;
     return true;
@@ -48,7 +53,7 @@ void text_addf(text *t, const char *format, ...)
     int n = plain_vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (n < 0) { /* longer than INT_MAX: nothing of ours is */
-        if (t->st == OK) t->st = ST_MEMORY;
+        if (t->st == OK) out_of_memory(t);
         return;
     }
     if (!make_room(t, (size_t)n)) return;

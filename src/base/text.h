@@ -4,6 +4,7 @@
 #define BASE_TEXT_H
 #include "base/status.h"
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct text {
@@ -21,6 +22,9 @@ void text_add_wrapped(text *t, const char *s, size_t column, size_t indent, size
 /* "" when nothing was added. */
 const char *text_string(const text *t);
 status text_status(const text *t);
+/* Whether any text of this thread has lost something since it began, also one whose status nobody asked for: whoever prints
+ * what was put together from many must not call that a success. */
+bool text_any_lost(void);
 void text_clear(text *t); /* empty again, memory kept, failure forgotten */
 void text_free(text *t);
 #endif

@@ -17,6 +17,7 @@
 #include "image/transform.h"
 
 enum { CARD_LINES = 9 };
+extern const char *const card_transforms[]; /* by enum transform_kind, NULL behind the last */
 
 struct card_line {
     const char *key;

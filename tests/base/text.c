@@ -1,5 +1,6 @@
 /* Tests of base/text.h and base/utf8.h. */
 #include "tests/test.h"
+#include <pthread.h>
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -72,6 +73,25 @@ TEST(text_failure_is_kept_until_cleared)
     text_add_bytes(&huge, "", SIZE_MAX);
     EXPECT_STATUS(text_status(&huge), ST_MEMORY);
     EXPECT_INT(alloc_live(), live);
+}
+
+static void *lose_a_text(void *told)
+{
+    text t = {0};
+    bool *lost = told;
+    lost[0] = text_any_lost();
+    text_add_bytes(&t, "", SIZE_MAX); /* nobody asks for its status */
+    text_free(&t);
+    lost[1] = text_any_lost();
+    return NULL;
+}
+
+TEST(text_remembers_that_one_lost_something_in_this_thread)
+{
+    pthread_t thread;
+    bool lost[2] = {true, false};
+    REQUIRE(pthread_create(&thread, NULL, lose_a_text, lost) == 0 && pthread_join(thread, NULL) == 0);
+    EXPECT(!lost[0] && lost[1]);
 }
 
 TEST(utf8_accepts_exactly_the_well_formed_characters)

@@ -54,9 +54,9 @@ static const char *of_pair(void *context, const char *key)
 
 TEST(card_refuses_nonsense_and_leaves_what_is_absent)
 {
-    static const char *const bad[][2] = {{"input", "0"},   {"input", "84x"},      {"input", "1e9"},
-                                         {"pad", "-1"},    {"transform", "fold"}, {"mean", "0.1 0.2"},
-                                         {"std", "1 0 1"}, {"std", "1 x 1"}};
+    static const char *const bad[][2] = {
+        {"input", "0"},      {"input", "84x"},      {"input", "1e9"},      {"pad", "-1"},    {"transform", "fold"},
+        {"mean", "0.1 0.2"}, {"mean", "1e300 0 0"}, {"std", "1e-300 1 1"}, {"std", "1 0 1"}, {"std", "1 x 1"}};
     struct card c = {.backbone = "conv4", .transform = transform_standard(TRANSFORM_RESIZE_CROP, 84, 8)};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         EXPECT_STATUS(card_read("f", of_pair, (void *)(uintptr_t)bad[i], &c), ST_FORMAT);

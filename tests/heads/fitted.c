@@ -120,6 +120,28 @@ TEST(negative_margins_fit_the_recorded_classifiers) { for_golden("neg", check_fi
 
 static const struct fit_settings usual = {100, 4, 0, 0.01, 0.9, 0.9, 0.001, 2, 0.1, 1};
 
+/* With norm 0 the scores are cosines alone: whatever lengths were drawn, every class has the length 1, and keeps it. */
+TEST(without_norm_no_class_has_a_length_of_its_own)
+{
+    enum { SHOTS = 3, CLASSES = 2, CHANNELS = 4 };
+    static const double x[SHOTS * CHANNELS] = {1, 0, 2, 0, 0, 1, 0, 3, 1, 1, 0, 0};
+    static const int32_t labels[SHOTS] = {0, 1, 0};
+    const struct fit_task k = {FIT_NORMED, SHOTS, CLASSES, CHANNELS, x, labels, 0};
+    struct fit_settings s = usual;
+    struct world w;
+    REQUIRE(rig_open(&w, NULL, 1, DT_F64));
+    for (s.norm = 0; s.norm < 2; s.norm++) {
+        struct fit_weights at;
+        REQUIRE(fit_draw(w.t, &s, &k, &at) == OK);
+        const double drawn = at.gain[0];
+        EXPECT(drawn != 1);
+        EXPECT_OK(fit_run(w.t, &s, &k, &at));
+        for (size_t c = 0; c < CLASSES && !s.norm; c++) EXPECT_NEAR(at.gain[c], 1, 0);
+        if (s.norm) EXPECT(at.gain[0] != 1 && at.gain[0] != drawn);
+    }
+    world_close(&w);
+}
+
 /* More channels than shots and classes: the fit then runs in their span. Zeros in the further channels change nothing. */
 TEST(fit_in_the_span_is_the_fit)
 {

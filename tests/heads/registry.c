@@ -235,3 +235,24 @@ static void check_training(struct stage *s, const struct play *p, struct random 
 }
 
 TEST(fitted_heads_refuse_to_be_trained) { for_heads(check_training); }
+
+static bool has_option(const struct head *h, const char *name)
+{
+    for (const struct option *o = h->options; o && o->type != OPTION_END; o++)
+        if (!strcmp(o->name, name)) return true;
+    return false;
+}
+
+/* What a head says about itself is what lists and commands go by. */
+TEST(heads_that_pool_say_so)
+{
+    size_t pooling = 0;
+    for (size_t i = 0; head_table[i]; i++) {
+        const struct head *h = head_table[i];
+        if (h->pools != has_option(h, "pool"))
+            test_failed(__FILE__, __LINE__, "%s says %d about pooling, but its options say %d", h->name, h->pools,
+                        has_option(h, "pool"));
+        pooling += h->pools;
+    }
+    EXPECT(pooling > 10);
+}
