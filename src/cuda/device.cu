@@ -156,6 +156,7 @@ static void gpu_close(struct device *d)
     (void)cudaFree(g->scratch.memory);
     (void)cudaFree(g->aside.memory);
     (void)cudaFree(g->fault);
+    (void)cudaFree(g->meet);
     (void)cudaFreeHost(g->fault_seen);
     if (g->stream) (void)cudaStreamDestroy(g->stream);
     free(g);
@@ -171,6 +172,8 @@ static status prepare(struct gpu *g)
     GPU_TRY(g, cudaMalloc((void **)&g->fault, sizeof *g->fault));
     GPU_TRY(g, cudaMallocHost((void **)&g->fault_seen, sizeof *g->fault_seen));
     GPU_TRY(g, cudaMemsetAsync(g->fault, 0xff, sizeof *g->fault, g->stream));
+    GPU_TRY(g, cudaMalloc((void **)&g->meet, 2 * sizeof *g->meet));
+    GPU_TRY(g, cudaMemsetAsync(g->meet, 0, 2 * sizeof *g->meet, g->stream));
     for (int i = 0; i < STAGES; i++) {
         GPU_TRY(g, cudaMallocHost(&g->stage[i].memory, STAGE_BYTES));
         GPU_TRY(g, cudaEventCreateWithFlags(&g->stage[i].done, cudaEventDisableTiming));
@@ -192,7 +195,7 @@ static void fill_tables(struct device *d)
                                         table_gemm,        table_conv,    table_factor,   table_solve,   table_qr,
                                         table_walk,        table_optimise, table_norm_act_pool, table_pictures_crop,
                                         table_pictures_resize, table_tally, table_channels, table_transport,
-                                        table_depthwise};
+                                        table_depthwise, table_class_distance, table_nearest, table_reconstruct};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 

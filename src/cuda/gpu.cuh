@@ -42,6 +42,7 @@ struct gpu {
     } scratch, aside; /* grown on demand */
     unsigned long long *fault;      /* on the device: the least code of a fault since the last look */
     unsigned long long *fault_seen; /* pinned */
+    unsigned *meet;                 /* on the device, [2]: where blocks of a kernel count; 0 between kernels */
     struct {                        /* pinned memory through which uploads go */
         void *memory;
         cudaEvent_t done;
@@ -178,5 +179,5 @@ typedef void gpu_table(struct prims p[DT_REALS]);
 gpu_table table_elementwise, table_affine, table_reduce, table_softmax, table_pick, table_moving, table_pool,
     table_classes, table_distance, table_batch, table_gemm, table_conv, table_factor, table_solve, table_qr, table_walk,
     table_optimise, table_norm_act_pool, table_pictures_crop, table_pictures_resize, table_tally, table_channels,
-    table_transport, table_depthwise;
+    table_transport, table_depthwise, table_class_distance, table_nearest, table_reconstruct;
 #endif

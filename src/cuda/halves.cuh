@@ -9,11 +9,12 @@
  * the largest of each block in an array, and every block that reads the derivative looks through that array again. */
 #ifndef CUDA_HALVES_CUH
 #define CUDA_HALVES_CUH
+#include "cuda/gpu.cuh"
 #include <cuda_fp16.h>
 #include <math.h>
 
 #define UNIT_SCALE 64.0f
-enum { TOP_EXPONENT = 12, SPLIT_THREADS = 256 };
+enum { TOP_EXPONENT = 12 };
 
 static __device__ inline void split_pair(float x, float y, __half2 *high, __half2 *low)
 {
@@ -47,20 +48,21 @@ struct split {
     int count;
 };
 
-__global__ void __launch_bounds__(SPLIT_THREADS) split_kernel(const struct split s)
-{
-    const float scale = scale_of(s.count, s.largest);
-    const size_t pairs = (size_t)s.row / 2, all = s.lines * pairs;
-    for (size_t e = (size_t)blockIdx.x * SPLIT_THREADS + threadIdx.x; e < all; e += (size_t)gridDim.x * SPLIT_THREADS) {
-        const size_t line = e / pairs;
-        const int j = (int)(e % pairs) * 2;
-        const float2 x = *(const float2 *)(s.from + line * (size_t)s.row + j);
-        __half2 high, low;
-        split_pair(j < s.m ? x.x * scale : 0, j + 1 < s.m ? x.y * scale : 0, &high, &low);
-        __half *to = s.to + line * 3 * (size_t)s.row + j;
-        *(__half2 *)to = high;
-        *(__half2 *)(to + s.row) = low;
-        *(__half2 *)(to + 2 * s.row) = high;
-    }
-}
+/* `from` split, with the scale of `largest`. */
+status split_run(struct gpu *g, const struct split *s);
+
+/* c [m, n] = scale a b, row-major: halves in, singles out. */
+struct half_factor {
+    const void *data;
+    size_t row; /* numbers between rows, as they lie */
+    bool transposed;
+};
+struct half_product {
+    size_t m, n, depth;
+    struct half_factor a, b;
+    float *c;
+    size_t c_row;
+    float scale;
+};
+status half_product_run(struct gpu *g, const struct half_product *p);
 #endif

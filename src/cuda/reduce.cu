@@ -1,8 +1,8 @@
 /* reduce.cu - sums over any axes, and their opposite.
  *
  * x is seen as sums of `length` terms. Neighbouring threads take neighbouring terms when the innermost axis is summed, and
- * neighbouring sums when it is kept. A long sum is cut into parts, by shape alone, which are added in order; everything
- * is added in double. */
+ * neighbouring sums when it is kept. A long sum is cut into parts, by shape alone, which are added in order; short ones of
+ * neighbouring terms, such as those over a map's locations, have eight threads each. Everything is added in double. */
 #include "cuda/broadcast.cuh"
 
 struct axes { /* innermost first */
@@ -26,7 +26,7 @@ struct reduction {
     size_t part, parts;
 };
 
-enum { KEPT_LANES = 32, LEAST_TERMS = 16, ENOUGH_BLOCKS = 1024 };
+enum { KEPT_LANES = 32, LEAST_TERMS = 16, ENOUGH_BLOCKS = 1024, SHORT = 256, SHORT_SLOTS = 8 };
 
 static void axes_push(struct axes *a, size_t dim, size_t step)
 {
@@ -71,19 +71,33 @@ __global__ void reduce_kernel(struct reduction r, const real *x, double scale, r
     else y[sum] += (real)(scale * shared[lane]);
 }
 
-template <typename real> status reduce_add(struct device *d, const tensor *x, double scale, tensor *y)
+static bool is_short(const struct reduction *r)
 {
-    struct gpu *g = gpu_enter(d);
-    void *memory = NULL;
-    if (count_of(x) == 0) return OK;
-    const struct reduction r = plan(x, y);
-    const size_t sums = r.kept.count, parts = r.parts, blocks = size_div_up(sums, r.lanes);
-    if (blocks > 0x7fffffff) return g->fail(ST_UNSUPPORTED, "%zu sums are too many for the GPU", sums);
-    if (parts > 1) PASS(gpu_scratch(g, sums * parts * sizeof(double), &memory));
-    double *partial = (double *)memory;
-    real *out = reals<real>(y);
-    reduce_kernel<<<dim3((unsigned)blocks, (unsigned)parts), THREADS, 0, g->stream>>>(r, reals<real>(x), scale, out,
-                                                                                     partial);
+    return r->lanes == 1 && r->summed.rank == 1 && r->summed.step[0] == 1 && r->summed.count <= SHORT;
+}
+
+template <typename real> __global__ void short_kernel(struct reduction r, const real *x, double scale, real *y)
+{
+    const unsigned slot = threadIdx.x % SHORT_SLOTS;
+    const size_t sum = (size_t)blockIdx.x * (THREADS / SHORT_SLOTS) + threadIdx.x / SHORT_SLOTS;
+    double total = 0;
+    if (sum < r.kept.count) {
+        const real *first = x + r.kept.offset(sum);
+#pragma unroll 4
+        for (unsigned i = slot; i < r.summed.count; i += SHORT_SLOTS) total += (double)first[i];
+    }
+    for (unsigned half = SHORT_SLOTS / 2; half; half /= 2)
+        total += __shfl_down_sync(0xffffffffu, total, half, SHORT_SLOTS);
+    if (slot == 0 && sum < r.kept.count) y[sum] += (real)(scale * total);
+}
+
+/* `partial` has room for the sums of all parts. */
+template <typename real>
+static status add_long(struct gpu *g, const struct reduction &r, const real *x, double scale, real *out, double *partial)
+{
+    const size_t sums = r.kept.count, parts = r.parts;
+    const dim3 grid((unsigned)size_div_up(sums, r.lanes), (unsigned)parts);
+    reduce_kernel<<<grid, THREADS, 0, g->stream>>>(r, x, scale, out, partial);
     PASS(LAUNCHED(g, "reduce_add"));
     if (parts == 1) return OK;
     return each(g, sums, [=] __device__(size_t i) {
@@ -91,6 +105,24 @@ template <typename real> status reduce_add(struct device *d, const tensor *x, do
         for (size_t p = 0; p < parts; p++) total += partial[p * sums + i];
         out[i] += (real)(scale * total);
     });
+}
+
+template <typename real> status reduce_add(struct device *d, const tensor *x, double scale, tensor *y)
+{
+    struct gpu *g = gpu_enter(d);
+    void *memory = NULL;
+    if (count_of(x) == 0) return OK;
+    const struct reduction r = plan(x, y);
+    const size_t sums = r.kept.count;
+    if (size_div_up(sums, r.lanes) > 0x7fffffff)
+        return g->fail(ST_UNSUPPORTED, "%zu sums are too many for the GPU", sums);
+    if (is_short(&r)) {
+        const unsigned blocks = (unsigned)size_div_up(sums, THREADS / SHORT_SLOTS);
+        short_kernel<<<blocks, THREADS, 0, g->stream>>>(r, reals<real>(x), scale, reals<real>(y));
+        return LAUNCHED(g, "reduce_add");
+    }
+    if (r.parts > 1) PASS(gpu_scratch(g, sums * r.parts * sizeof(double), &memory));
+    return add_long(g, r, reals<real>(x), scale, reals<real>(y), (double *)memory);
 }
 
 template <typename real> status expand_add(struct device *d, const tensor *x, double scale, tensor *y)

@@ -4,16 +4,18 @@
  * in an executable graph, and that is launched. The host still makes every call, so that a rate, a label or an address that
  * changed is in the recording; only what a launch costs, on both sides, is paid once. Steps are recorded after some have
  * passed undisturbed: nothing waited, no memory was taken, no plan was timed. Whatever disturbs a recording first has it
- * carried out (gpu_disturb), and things go on as without one. */
+ * carried out (gpu_disturb), and things go on as without one. Recording and launching a graph costs the host about as much as
+ * several launches: after a step of a few calls the next ones are left as they are, for a while. */
 #include "cuda/gpu.cuh"
 #include <cstdlib>
 #include <cstring>
 
-enum { CALM = 3, SLOTS = 4, SLOT_BYTES = 1 << 20 };
+enum { CALM = 3, SLOTS = 4, SLOT_BYTES = 1 << 20, FEW = 6, LOOK_AGAIN = 256 };
 
 struct together {
     bool open, recording;
     int calm;             /* steps in a row that nothing disturbed */
+    int plain;            /* steps to come that are not recorded, because one had few calls */
     cudaGraphExec_t exec; /* NULL until the first */
     int now;
     struct { /* pinned memory for the uploads of a step, until it is done */
@@ -50,12 +52,15 @@ static status renew(struct gpu *g, struct together *t, cudaGraph_t graph)
     return OK;
 }
 
-static status carry_out(struct gpu *g)
+/* `whole`: the step has come to its end. */
+static status carry_out(struct gpu *g, bool whole)
 {
     struct together *t = g->together;
     cudaGraph_t graph = NULL;
     t->recording = false;
+    size_t calls = 0;
     GPU_TRY(g, cudaStreamEndCapture(g->stream, &graph));
+    if (cudaGraphGetNodes(graph, NULL, &calls) == cudaSuccess && whole && calls <= FEW) t->plain = LOOK_AGAIN;
     const status st = renew(g, t, graph);
     (void)cudaGraphDestroy(graph);
     if (st != OK) return st;
@@ -73,7 +78,7 @@ status gpu_disturb(struct gpu *either)
     if (!t->recording) return OK;
     const bool forked = g->beside_busy;
     gpu_join(g); /* a recording ends with all its queues joined */
-    PASS(carry_out(g));
+    PASS(carry_out(g, false));
     return forked ? gpu_beside(g, &either) : OK; /* what comes there next must not overtake it */
 }
 
@@ -95,9 +100,13 @@ status gpu_together_begin(struct device *d)
     struct gpu *g = gpu_enter(d);
     PASS(make(g));
     struct together *t = g->together;
-    if (t->recording) PASS(carry_out(g)); /* of a step that failed on the way */
+    if (t->recording) PASS(carry_out(g, false)); /* of a step that failed on the way */
     t->open = true;
     if (t->calm < CALM) return OK;
+    if (t->plain > 0) {
+        t->plain--;
+        return OK;
+    }
     t->now = (t->now + 1) % SLOTS;
     GPU_TRY(g, cudaEventSynchronize(t->slot[t->now].done));
     t->slot[t->now].used = 0;
@@ -112,7 +121,7 @@ status gpu_together_end(struct device *d)
     struct together *t = g->together;
     t->open = false;
     if (t->calm < CALM) t->calm++;
-    return t->recording ? carry_out(g) : OK;
+    return t->recording ? carry_out(g, true) : OK;
 }
 
 void gpu_together_close(struct gpu *g)

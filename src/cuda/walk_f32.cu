@@ -263,49 +263,6 @@ static void describe_units(const struct walk_args *a, struct plan *p)
     query->pictures = k->nq;
     query->r = k->rq;
     query->d_unit = p->d_query_unit;
-    for (int i = 0; i < 2; i++) p->u.of[i].tiles = (int)size_div_up((size_t)p->u.of[i].r, TILE);
-}
-
-static unsigned unit_blocks(const struct units *u)
-{
-    return (unsigned)(u->of[0].pictures * u->of[0].tiles + u->of[1].pictures * u->of[1].tiles);
-}
-
-/* c [m, n] = scale a b, row-major: halves in, singles out. */
-struct half_factor {
-    const void *data;
-    size_t row; /* numbers between rows, as they lie */
-    bool transposed;
-};
-struct half_product {
-    size_t m, n, depth;
-    struct half_factor a, b;
-    float *c;
-    size_t c_row;
-    float scale;
-};
-
-/* cuBLAS thinks in columns: c^T = b^T a^T. */
-static cublasStatus_t multiply(struct gpu *g, const struct half_product *p)
-{
-    const float zero = 0;
-    const cublasOperation_t ta = p->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                            tb = p->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    return cublasGemmEx(g->blas, tb, ta, (int)p->n, (int)p->m, (int)p->depth, &p->scale, p->b.data, CUDA_R_16F,
-                        (int)p->b.row, p->a.data, CUDA_R_16F, (int)p->a.row, &zero, p->c, CUDA_R_32F, (int)p->c_row,
-                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-}
-
-/* The handle keeps to plain arithmetic, which would leave the matrix units alone. */
-static status half_product_run(struct gpu *g, const struct half_product *p)
-{
-    cublasMath_t usual;
-    BLAS_TRY(g, cublasGetMathMode(g->blas, &usual));
-    BLAS_TRY(g, cublasSetMathMode(
-                    g->blas, (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
-    const cublasStatus_t e = multiply(g, p);
-    BLAS_TRY(g, cublasSetMathMode(g->blas, usual));
-    return e == CUBLAS_STATUS_SUCCESS ? OK : gpu_blas_failed(g, e, "a product of halves");
 }
 
 static status cosines(struct gpu *g, const struct plan *p)
@@ -370,20 +327,13 @@ static status mean_loss(struct gpu *g, const struct plan *p, float *loss)
     });
 }
 
-static status split_d_phi(struct gpu *g, const struct plan *p)
-{
-    const struct split s = {p->rows, p->k.row, p->k.m, p->k.d_phi, p->d_phi, p->k.largest, p->u.count};
-    const size_t blocks = size_div_up(p->rows * (size_t)p->k.row / 2, 4 * SPLIT_THREADS); /* 4 pairs a thread */
-    split_kernel<<<(unsigned)size_min(blocks, MOST_BLOCKS), SPLIT_THREADS, 0, g->stream>>>(s);
-    return LAUNCHED(g, "a derivative as halves");
-}
-
 /* d phi [rows, 3 row] is (high, low, high), so it meets (low, high, high): along its columns with the support stacked that
  * way, and seen as [3 rows, row] along its rows with the query as it lies. */
 static status features_back(struct gpu *g, const struct plan *p)
 {
     const size_t row = (size_t)p->k.row, across = p->channels;
-    PASS(split_d_phi(g, p));
+    const struct split split = {p->rows, p->k.row, p->k.m, p->k.d_phi, p->d_phi, p->k.largest, p->u.count};
+    PASS(split_run(g, &split));
     if (p->d_query_unit) {
         const struct half_factor d_phi = {p->d_phi, 3 * row, false}, support = {p->u.of[0].stacked, across, false};
         const struct half_product d = {p->rows, across, 3 * row, d_phi, support, p->d_query_unit, across, 1};
@@ -394,16 +344,14 @@ static status features_back(struct gpu *g, const struct plan *p)
         const struct half_product d = {row, across, 3 * p->rows, d_phi, query, p->d_support_unit, across, 1};
         PASS(half_product_run(g, &d));
     }
-    units_back_kernel<<<unit_blocks(&p->u), UNIT_THREADS, 0, g->stream>>>(p->u);
-    return LAUNCHED(g, "the derivative of unit vectors");
+    return units_back_run(g, &p->u);
 }
 
 static status run(struct gpu *g, const struct walk_args *a, struct plan *p)
 {
     PASS(reserve(g, a, p));
     describe_units(a, p);
-    units_kernel<<<unit_blocks(&p->u), UNIT_THREADS, 0, g->stream>>>(p->u);
-    PASS(LAUNCHED(g, "unit vectors"));
+    PASS(units_run(g, &p->u));
     PASS(cosines(g, p));
     PASS(walk_queries(g, p));
     if (a->loss) PASS(mean_loss(g, p, reals<float>(a->loss)));

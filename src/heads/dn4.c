@@ -89,25 +89,44 @@ static var *score_some(tape *t, const void *context, var *const *shared, var *qu
     return op_sum(t, op_reshape(t, found, 3, (size_t[]){nq, rq, j->way}), 1u << 1, DROP_AXES);
 }
 
+/* In one call, where the sets that are searched are equally large; NULL: not offered, or failed. */
+static var *score_at_once(tape *t, const struct dn4 *s, const struct shots *shots, var *maps, const struct episode *e)
+{
+    const bool per_shot = s->shots == PER_SHOT;
+    if (!maps || (s->shots != AVERAGE && !shots->equal) || !op_nearest_offered(t, maps, e->query, (size_t)s->k))
+        return NULL;
+    const size_t ns = maps->value.dim[0], groups = per_shot ? ns : e->way, nq = e->query->value.dim[0];
+    if ((size_t)s->k > ns / groups * maps->value.dim[2]) return NULL; /* which the other way explains */
+    var *found = op_nearest(t, maps, groups, e->query, (size_t)s->k, s->reduce == SUM ? 1 : 1 / (double)s->k);
+    if (!per_shot || ns == e->way) return found;
+    return op_sum(t, op_reshape(t, found, 3, (size_t[]){nq, e->way, ns / e->way}), 1u << 2, DROP_AXES);
+}
+
+static var *scores_of(tape *t, const struct dn4 *s, const struct shots *shots, var *maps, const struct episode *e)
+{
+    void *job;
+    const status st = tape_host(t, sizeof(struct job), &job);
+    if (st != OK) return tape_fail(t, st);
+    if (!maps) return NULL;
+    const size_t c = maps->value.dim[1], rs = maps->value.dim[2], features = maps->value.dim[0] * rs;
+    *(struct job *)job = (struct job){*s, *shots, e->way, rs};
+    var *rows = op_reshape(t, op_permute(t, op_l2norm(t, maps, 1), (int[]){0, 2, 1}), 2, (size_t[]){features, c});
+    const size_t numbers = e->query->value.dim[2] * (c + 2 * features);
+    const struct chunks chunks = {chunks_rows(t, maps->value.type, numbers), e->way, score_some, job};
+    return op_chunks(t, &chunks, 1, &rows, e->query);
+}
+
 static bool dn4_forward(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
                         struct head_result *out)
 {
     const struct dn4 *s = settings;
     struct shots shots;
-    void *job;
     (void)params;
     (void)want;
     if (!shots_sort(t, e, &shots) || !e->query) return false;
     var *maps = s->shots == AVERAGE ? op_class_mean(t, e->support, e->support_labels, e->way) : shots.support;
-    const status st = tape_host(t, sizeof(struct job), &job);
-    if (st != OK) return tape_fail(t, st) != NULL;
-    if (!maps) return false;
-    const size_t c = maps->value.dim[1], rs = maps->value.dim[2], features = maps->value.dim[0] * rs;
-    *(struct job *)job = (struct job){*s, shots, e->way, rs};
-    var *rows = op_reshape(t, op_permute(t, op_l2norm(t, maps, 1), (int[]){0, 2, 1}), 2, (size_t[]){features, c});
-    const size_t numbers = e->query->value.dim[2] * (c + 2 * features);
-    const struct chunks chunks = {chunks_rows(t, maps->value.type, numbers), e->way, score_some, job};
-    out->scores = op_chunks(t, &chunks, 1, &rows, e->query);
+    out->scores = score_at_once(t, s, &shots, maps, e);
+    if (!out->scores) out->scores = scores_of(t, s, &shots, maps, e);
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
     return out->scores && (out->loss || !e->query_labels);
 }

@@ -159,6 +159,17 @@ static var *class_logits(tape *t, const struct frn_terms *f, const struct shots 
     return op_concat(t, e->way, each, 1);
 }
 
+/* The same in one call, where the device offers that; NULL: not offered, or failed. */
+static var *logits_at_once(tape *t, const struct frn_terms *f, const struct shots *s, const struct episode *e)
+{
+    if (!s->equal || !f->r || !f->scale || f->r->needs_grad || f->scale->needs_grad) return NULL;
+    if (!op_reconstruct_offered(t, s->support, e->query, e->way)) return NULL;
+    const double c = (double)e->support->value.dim[1], rs = (double)e->support->value.dim[2];
+    const double m = (double)s->first[1] * rs, rq = (double)e->query->value.dim[2];
+    const struct reconstruct how = {e->way, f->unit * m / c, f->unit * f->epsilon, -1 / (rq * c)};
+    return op_reconstruct(t, s->support, e->query, f->r, f->scale, &how);
+}
+
 /* What the auxiliary loss says of the rows of an episode. */
 static var *pushed_apart(tape *t, enum frn_aux kind, const struct shots *s, var *rows, size_t way, size_t rs)
 {
@@ -180,11 +191,14 @@ static bool frn_forward(tape *t, const void *settings, struct params *params, co
     const size_t ns = e->support->value.dim[0], c = e->support->value.dim[1], rs = e->support->value.dim[2];
     const struct frn_terms f = {head_var(t, params, &frn_params[SCALE], c, type),
                                 head_var(t, params, &frn_params[R], c, type), s->epsilon, (double)c};
-    var *rows = op_reshape(t, op_permute(t, shots.support, (int[]){0, 2, 1}), 2, (size_t[]){ns * rs, c});
-    out->scores = class_logits(t, &f, &shots, rows, e);
+    const bool pushes = e->query_labels && s->aux != FRN_AUX_NONE;
+    var *rows = NULL;
+    out->scores = logits_at_once(t, &f, &shots, e);
+    if (!out->scores || pushes)
+        rows = op_reshape(t, op_permute(t, shots.support, (int[]){0, 2, 1}), 2, (size_t[]){ns * rs, c});
+    if (!out->scores) out->scores = class_logits(t, &f, &shots, rows, e);
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
-    if (e->query_labels && s->aux != FRN_AUX_NONE)
-        out->loss = op_add(t, out->loss, pushed_apart(t, (enum frn_aux)s->aux, &shots, rows, e->way, rs));
+    if (pushes) out->loss = op_add(t, out->loss, pushed_apart(t, (enum frn_aux)s->aux, &shots, rows, e->way, rs));
     return out->scores && (out->loss || !e->query_labels);
 }
 

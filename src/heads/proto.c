@@ -16,16 +16,23 @@ struct proto {
 static const struct option plain_options[] = {TEMPERATURE, POOL_OPTIONS(struct proto, POOL_MEAN), OPT_END};
 static const struct option plugged_options[] = {TEMPERATURE, POOL_OPTIONS(struct proto, POOL_MCL_BOTH), OPT_END};
 
+static var *scores_of(tape *t, const struct proto *s, const struct episode *e)
+{
+    struct pooled p;
+    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
+    if (!maps || !pool_features(t, &s->pool, maps, e->query, &p)) return NULL;
+    return op_affine(t, pool_compare(t, &p, op_sqdist), -1, 0);
+}
+
 static bool proto_forward(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,
                           struct head_result *out)
 {
     const struct proto *s = settings;
-    struct pooled p;
-    var *maps = pool_class_maps(t, &s->pool, e->support, e->support_labels, e->way);
     (void)params;
     (void)want;
-    if (!maps || !pool_features(t, &s->pool, maps, e->query, &p)) return false;
-    out->scores = op_affine(t, pool_compare(t, &p, op_sqdist), -1, 0);
+    if (s->pool.mode == POOL_MEAN && op_class_distance_offered(t, e->support, e->way, e->query))
+        out->scores = op_class_distance(t, e->support, e->support_labels, e->way, e->query, -1);
+    else out->scores = scores_of(t, s, e);
     if (e->query_labels)
         out->loss = op_cross_entropy(t, op_affine(t, out->scores, 1 / s->temperature, 0), e->query_labels);
     return out->scores && (out->loss || !e->query_labels);

@@ -81,6 +81,13 @@ bool node_labels(struct node *n, const tensor *labels, size_t rows);
 /* The same for a loss: the input is [n, way], and there is a label for each row. */
 bool node_scores(struct node *n, const tensor *labels);
 
+/* ops/maps.c: support and query are maps, none of them wants a gradient, and there is something in them. */
+bool maps_for_inference(const var *support, const var *query);
+/* The first two inputs, support and query, are [pictures, C, locations] with the same C, not empty. */
+bool node_maps(struct node *n);
+/* The support's pictures can be cut into so many equal groups. */
+bool node_groups(struct node *n, size_t groups);
+
 /* ops/conv2d.c: maps and weights, the first two inputs, fit each other; the shape of the result. */
 bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4]);
 /* The weights of a frozen parameter in the device's form, made at their first use; NULL: there is none. */

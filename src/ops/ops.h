@@ -69,6 +69,21 @@ var *op_class_mean(tape *t, var *x, const tensor *labels,
 var *op_cross_entropy(tape *t, var *logits, const tensor *labels); /* [n, way] to a scalar, mean */
 var *op_nll(tape *t, var *log_prob, const tensor *labels);         /* the same from log probabilities */
 
+/* Heads in one call, where the device offers that and nobody wants a gradient. Each is asked first whether it is offered; where
+ * not, a head goes through the ops above. Maps are [pictures, C, locations]; groups are equally many support pictures, one
+ * group behind the other. Results are multiplied by `scale`. What each is: tensor/prims.h. */
+bool op_class_distance_offered(const tape *t, const var *support, size_t way, const var *query);
+var *op_class_distance(tape *t, var *support, const tensor *labels, size_t way, var *query, double scale);
+bool op_nearest_offered(const tape *t, const var *support, const var *query, size_t k);
+var *op_nearest(tape *t, var *support, size_t groups, var *query, size_t k, double scale);
+struct reconstruct {
+    size_t groups;
+    double share, ridge, scale;
+};
+bool op_reconstruct_offered(const tape *t, const var *support, const var *query, size_t groups);
+/* r [2] and factor [1] are parameters. */
+var *op_reconstruct(tape *t, var *support, var *query, var *r, var *factor, const struct reconstruct *s);
+
 /* Rows of an input on which something is computed one by one, in chunks that bound the memory. */
 struct chunks {
     size_t rows;    /* at most, of one chunk: see chunks_rows */

@@ -3,7 +3,8 @@
  * A device object is one in-order queue: calls are carried out in the order they were made, and only `download` and
  * `sync` wait. Two queues on one GPU are two device objects. The primitives are listed once, in prims.def, and stand
  * in one table per number type; an entry may be NULL, which becomes an error naming primitive, type and device
- * (PRIM_CALL). Ops therefore never ask which device they run on. Read tensor/prims.def next. */
+ * (PRIM_CALL), or for one marked PRIM_MAY sends its op another way. Ops therefore never ask which device they run on. Read
+ * tensor/prims.def next. */
 #ifndef TENSOR_DEVICE_H
 #define TENSOR_DEVICE_H
 #include "base/arena.h"
@@ -11,7 +12,7 @@
 #include "tensor/tensor.h"
 #include <stdint.h>
 
-enum { DEVICE_ABI = 14 }; /* raise when this file, prims.def or prims.h changes */
+enum { DEVICE_ABI = 15 }; /* raise when this file, prims.def or prims.h changes */
 
 enum { DEVICE_PEERS_ID_BYTES = 128 };
 

@@ -118,6 +118,36 @@ struct transport_args {
                                           * two, one of each, have a meaning */
 };
 
+/* Heads in one call. Maps are [pictures, C, locations]; `scale` multiplies the result. None of these is asked for more than
+ * its bounds allow, nor for an empty map. */
+enum { CLASS_DISTANCE_WAY = 256, NEAREST_K = 8, RECONSTRUCT_ROWS = 128 };
+
+/* y [nq, way]: the squared distance of a query's mean over its locations to the mean of those of a class's pictures. */
+struct class_distance_args {
+    const tensor *support, *labels; /* labels: i32 [ns]; each of up to CLASS_DISTANCE_WAY classes has a picture */
+    const tensor *query;
+    double scale;
+};
+
+/* y [nq, groups]: the sum over a query's locations of the k largest cosines with the features of a group. Groups are equally
+ * many pictures, one group behind the other; a feature shorter than 1e-12 has cosine 0. */
+struct nearest_args {
+    const tensor *support, *query;
+    size_t groups, k; /* k: up to NEAREST_K, and no more than a group has features */
+    double scale;
+};
+
+/* y [nq, groups]: the sum over a query's locations of the squared error |rho q Hat - q|^2 of ridge regression on the features
+ * of a group (heads/frn.c), which are up to RECONSTRUCT_ROWS and no more than C; groups as in nearest_args. */
+struct reconstruct_args {
+    const tensor *support, *query;
+    size_t groups;
+    const tensor *r; /* [2]: lambda = share exp(r0) + ridge, rho = exp(r1) */
+    double share, ridge;
+    const tensor *factor; /* [1]: multiplies the result, beside scale */
+    double scale;
+};
+
 /* Pictures that lie on the device as bytes, [height, width, 3], and what a network is shown of them. */
 struct picture_item {
     const uint8_t *rgb;     /* memory of the device */
@@ -163,7 +193,9 @@ struct adam_args { /* decay is added to the gradient, before the moments */
 
 struct prims {
 #define PRIM(name, params) status(*name) params;
+#define PRIM_MAY PRIM
 #include "tensor/prims.def"
+#undef PRIM_MAY
 #undef PRIM
 };
 #endif

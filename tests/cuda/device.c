@@ -85,8 +85,8 @@ TEST(cuda_no_memory_is_an_error_that_can_be_got_over)
     d->close(d);
 }
 
-/* Each step uploads its own numbers and copies them to a place of its own; some are disturbed on the way. */
-TEST(cuda_steps_taken_together_do_what_was_called)
+/* Each step uploads its own numbers and copies them, in so many parts, to a place of its own; some are disturbed on the way. */
+static void check_steps(size_t parts)
 {
     enum { STEPS = 16, BYTES = 4096, WAITS = 7, TAKES = 9, SENDS_MUCH = 11, LARGE = 3 << 20 };
     struct device *d = open_gpu();
@@ -105,7 +105,10 @@ TEST(cuda_steps_taken_together_do_what_was_called)
         }
         if (s == TAKES) EXPECT_OK(d->alloc(d, BYTES, &more));
         if (s == SENDS_MUCH) EXPECT_OK(d->upload(d, much, large, sizeof large));
-        if (st == OK) st = d->copy(d, (char *)all + s * BYTES, a, BYTES);
+        for (size_t i = 0; i < parts && st == OK; i++) {
+            const size_t from = i * (BYTES / parts), bytes = i + 1 < parts ? BYTES / parts : BYTES - from;
+            st = d->copy(d, (char *)all + s * BYTES + from, (char *)a + from, bytes);
+        }
         EXPECT_OK(device_together_end(d, st));
     }
     for (size_t s = 0; s < STEPS; s++) {
@@ -119,3 +122,6 @@ TEST(cuda_steps_taken_together_do_what_was_called)
     d->release(d, much);
     d->close(d);
 }
+
+TEST(cuda_steps_taken_together_do_what_was_called) { check_steps(20); }
+TEST(cuda_steps_of_few_calls_do_what_was_called) { check_steps(1); }

@@ -15,7 +15,9 @@ typedef struct kernels_f64 kernel_table;
 
 /* prims of this type: R(prim_gemm) and so on */
 #define PRIM(name, params) status R(prim_##name) params;
+#define PRIM_MAY(name, params)
 #include "tensor/prims.def"
+#undef PRIM_MAY
 #undef PRIM
 
 static inline real *reals(const tensor *x) { return x->data; }

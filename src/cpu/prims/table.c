@@ -5,7 +5,9 @@ void R(cpu_prims)(struct prims *out)
 {
     *out = (struct prims){
 #define PRIM(name, params) .name = R(prim_##name),
+#define PRIM_MAY(name, params)
 #include "tensor/prims.def"
+#undef PRIM_MAY
 #undef PRIM
     };
 }

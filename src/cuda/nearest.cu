@@ -1,0 +1,109 @@
+/* nearest.cu - deep nearest neighbours: cosines by two launches (cosines.cu), and one in which each location of a query keeps
+ * its nearest features of a group in registers. */
+#include "cuda/cosines.cuh"
+
+enum { WARPS = 8, BLOCK = 32 * WARPS };
+
+struct nearest {
+    const float *phi; /* [nq * rq, row] */
+    size_t row;
+    int rq, m, groups, k; /* m: features of a group */
+    float scale;
+    float *y; /* [nq, groups] */
+};
+
+/* NaN counts as larger than every number, so that it is seen in the result. */
+static __device__ inline bool larger(float a, float b) { return a > b || (a != a && b == b); }
+
+/* Keeps best [K], largest first. */
+template <int K> static __device__ inline void keep(float x, float *best)
+{
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+        const bool first = larger(x, best[i]);
+        const float next = first ? best[i] : x;
+        best[i] = first ? x : best[i];
+        x = next;
+    }
+}
+
+/* The sum of the k <= K largest of x [m], by a warp; the same in all its lanes. */
+template <int K> static __device__ inline double nearest_sum(const float *x, int m, int k)
+{
+    const int lane = (int)threadIdx.x % 32;
+    float best[K];
+#pragma unroll
+    for (int i = 0; i < K; i++) best[i] = -INFINITY;
+#pragma unroll 4
+    for (int j = lane; j < m; j += 32) keep<K>(x[j], best);
+    double sum = 0;
+    for (int i = 0; i < k; i++) {
+        float top = best[0];
+        int owner = lane;
+        for (int half = 16; half; half /= 2) {
+            const float other = __shfl_xor_sync(0xffffffffu, top, half);
+            const int place = __shfl_xor_sync(0xffffffffu, owner, half);
+            if (larger(other, top) || (!larger(top, other) && place < owner)) top = other, owner = place;
+        }
+        sum += (double)top;
+        if (owner == lane) {
+#pragma unroll
+            for (int at = 0; at + 1 < K; at++) best[at] = best[at + 1];
+            best[K - 1] = -INFINITY;
+        }
+    }
+    return sum;
+}
+
+/* One block a query and group. */
+template <int K> __global__ void __launch_bounds__(BLOCK) nearest_kernel(const struct nearest n)
+{
+    __shared__ double sums[WARPS];
+    const int warp = (int)threadIdx.x / 32;
+    const size_t query = blockIdx.x, group = blockIdx.y;
+    const float *phi = n.phi + query * (size_t)n.rq * n.row + group * (size_t)n.m;
+    double sum = 0;
+    for (int i = warp; i < n.rq; i += WARPS) sum += nearest_sum<K>(phi + (size_t)i * n.row, n.m, n.k);
+    if (threadIdx.x % 32 == 0) sums[warp] = sum;
+    __syncthreads();
+    if (threadIdx.x) return;
+    sum = 0;
+    for (int i = 0; i < WARPS; i++) sum += sums[i];
+    n.y[query * (size_t)n.groups + group] = (float)((double)n.scale * sum);
+}
+
+static status run_part(struct gpu *g, const struct nearest_args *a, struct cosines *c, float *y)
+{
+    void *memory;
+    struct cursor cursor = {};
+    cosines_lay(c, &cursor);
+    PASS(gpu_scratch(g, cursor.bytes, &memory));
+    cursor = {(char *)memory, 0};
+    cosines_lay(c, &cursor);
+    PASS(cosines_run(g, c));
+    const struct nearest n = {c->phi,         c->row,    (int)c->rq,      (int)(c->ns / a->groups * c->rs),
+                              (int)a->groups, (int)a->k, (float)a->scale, y};
+    const dim3 grid((unsigned)c->nq, (unsigned)a->groups);
+    if (a->k == 1) nearest_kernel<1><<<grid, BLOCK, 0, g->stream>>>(n);
+    else if (a->k <= 3) nearest_kernel<3><<<grid, BLOCK, 0, g->stream>>>(n);
+    else nearest_kernel<NEAREST_K><<<grid, BLOCK, 0, g->stream>>>(n);
+    return LAUNCHED(g, "nearest");
+}
+
+static status nearest(struct device *d, const struct nearest_args *a, tensor *y)
+{
+    struct gpu *g = gpu_enter(d);
+    struct cosines all;
+    size_t queries;
+    if (a->groups > 0xffff) return g->fail(ST_UNSUPPORTED, "%zu groups are too many for the GPU", a->groups);
+    PASS(cosines_make(g, a->support, a->query, false, &all, &queries));
+    for (size_t from = 0; from < all.nq; from += queries) {
+        struct cosines part = all;
+        part.nq = size_min(queries, all.nq - from);
+        part.query += from * all.channels * all.rq;
+        PASS(run_part(g, a, &part, reals<float>(y) + from * a->groups));
+    }
+    return OK;
+}
+
+void table_nearest(struct prims p[DT_REALS]) { p[DT_F32].nearest = nearest; }

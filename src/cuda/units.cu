@@ -1,0 +1,214 @@
+/* units.cu - maps [pictures, channels, r] become [pictures * r, ...]: a block takes up to 32 locations of a picture and turns
+ * them around in shared memory, all channels at once where they fit, else and on the way back tiles of 64 channels. */
+#include "cuda/units.cuh"
+
+enum { TILE = 32, TILE_CHANNELS = 2 * TILE, UNIT_THREADS = TILE * TILE, SMALL_SHARED = 1 << 10 };
+
+static __host__ __device__ inline int tiles_of(int r) { return (r + TILE - 1) / TILE; }
+/* Locations of a block, so that a picture's blocks have equally much to do. */
+static __host__ __device__ inline int width_of(int r) { return (r + tiles_of(r) - 1) / tiles_of(r); }
+static __host__ __device__ inline int blocks_of(const struct unit_maps &o) { return o.pictures * tiles_of(o.r); }
+
+struct unit_place {
+    int map, picture;  /* which of the maps, and its picture */
+    int location, end; /* the locations of this block */
+};
+static __device__ inline struct unit_place unit_place_of(const struct units &u)
+{
+    int at = (int)blockIdx.x, map = 0;
+    while (map + 1 < UNIT_MAPS && at >= blocks_of(u.of[map])) at -= blocks_of(u.of[map++]);
+    const int tiles = tiles_of(u.of[map].r);
+    const int r = u.of[map].r, location = at % tiles * width_of(r);
+    return {map, at / tiles, location, min(r, location + width_of(r))};
+}
+
+static __device__ inline size_t stacked_part(const struct units &u, const struct unit_maps &o)
+{
+    return ((size_t)o.pictures * (size_t)o.r + (size_t)o.clear) * (size_t)u.padded;
+}
+
+static __device__ inline void write_unit(const struct units &u, const struct unit_maps &o, size_t line, int c, float x,
+                                         float y)
+{
+    __half2 high, low;
+    split_pair(x * UNIT_SCALE, y * UNIT_SCALE, &high, &low);
+    for (int part = 0; part < 3; part++) {
+        *(__half2 *)(o.halves + (line * 3 + (size_t)part) * (size_t)u.padded + c) = part == o.low ? low : high;
+        if (o.stacked)
+            *(__half2 *)(o.stacked + (size_t)part * stacked_part(u, o) + line * (size_t)u.padded + c) = part ? high
+                                                                                                             : low;
+    }
+}
+
+/* The factor that makes each of this block's vectors a unit, from what thread (ty, tx) has added up of location tx. */
+static __device__ inline void unit_scales(const struct unit_maps &o, const struct unit_place &p, double square,
+                                          double *scales)
+{
+    __shared__ double sums[TILE][TILE + 1];
+    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE, location = p.location + tx;
+    sums[ty][tx] = square;
+    __syncthreads();
+    if (ty == 0) {
+        double total = 0;
+        for (int i = 0; i < TILE; i++) total += sums[i][tx];
+        const double norm = sqrt(total), scale = norm < 1e-12 ? 0 : 1 / norm;
+        scales[tx] = scale;
+        if (location < p.end) o.inverse[(size_t)p.picture * (size_t)o.r + (size_t)location] = (float)scale;
+    }
+    __syncthreads();
+}
+
+/* Every 32nd channel of location tx. */
+static __device__ inline double square_of(const struct units &u, const struct unit_maps &o, const struct unit_place &p)
+{
+    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE, location = p.location + tx;
+    const float *x = o.x + (size_t)p.picture * (size_t)u.channels * (size_t)o.r + location;
+    double square = 0;
+#pragma unroll 4
+    for (int c = ty; c < u.channels; c += TILE) {
+        const double v = location < p.end ? (double)x[(size_t)c * (size_t)o.r] : 0;
+        square = fma(v, v, square);
+    }
+    return square;
+}
+
+static __device__ inline void clear_lines(const struct units &u, const struct unit_maps &o)
+{
+    const size_t from = (size_t)o.pictures * (size_t)o.r * (size_t)u.padded, count = (size_t)o.clear * (size_t)u.padded;
+    for (size_t e = threadIdx.x; e < 3 * count; e += UNIT_THREADS)
+        o.stacked[e / count * stacked_part(u, o) + from + e % count] = __float2half_rn(0);
+}
+
+__global__ void __launch_bounds__(UNIT_THREADS) units_kernel(const struct units u)
+{
+    __shared__ float tile[TILE_CHANNELS][TILE + 1];
+    __shared__ double scales[TILE];
+    const struct unit_place p = unit_place_of(u);
+    const struct unit_maps &o = u.of[p.map];
+    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE;
+    const float *x = o.x + (size_t)p.picture * (size_t)u.channels * (size_t)o.r + p.location + tx;
+    const bool live = p.location + tx < p.end;
+    float next[2];
+    const auto fetch = [&](int c0) {
+        for (int i = 0; i < 2; i++) {
+            const int c = c0 + ty + i * TILE;
+            next[i] = live && c < u.channels ? x[(size_t)c * (size_t)o.r] : 0;
+        }
+    };
+    fetch(0);
+    unit_scales(o, p, square_of(u, o, p), scales);
+    const double scale = scales[tx];
+    for (int c0 = 0; c0 < u.padded; c0 += TILE_CHANNELS) {
+        for (int i = 0; i < 2; i++) tile[ty + i * TILE][tx] = (float)((double)next[i] * scale);
+        __syncthreads();
+        fetch(c0 + TILE_CHANNELS);
+        if (p.location + ty < p.end && c0 + 2 * tx < u.padded)
+            write_unit(u, o, (size_t)p.picture * (size_t)o.r + (size_t)(p.location + ty), c0 + 2 * tx, tile[2 * tx][ty],
+                       tile[2 * tx + 1][ty]);
+        __syncthreads();
+    }
+    if (o.stacked && p.picture == o.pictures - 1 && p.location == 0) clear_lines(u, o);
+}
+
+/* All channels of the block's locations lie in shared memory, [padded, 33]: they are read once, many loads at a time. */
+__global__ void __launch_bounds__(UNIT_THREADS, 2) units_whole_kernel(const struct units u)
+{
+    enum { AT_ONCE = 5 };
+    extern __shared__ float whole[];
+    __shared__ double scales[TILE];
+    const struct unit_place p = unit_place_of(u);
+    const struct unit_maps &o = u.of[p.map];
+    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE;
+    const float *x = o.x + ((size_t)p.picture * (size_t)u.channels + (size_t)ty) * (size_t)o.r + p.location + tx;
+    const size_t step = (size_t)o.r * TILE;
+    const int end = p.location + tx < p.end ? u.channels : 0;
+    double square = 0;
+    for (int c0 = ty; c0 < u.padded; c0 += AT_ONCE * TILE) {
+        float v[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++, x += step) v[i] = c0 + i * TILE < end ? *x : 0;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int c = c0 + i * TILE;
+            if (c < u.padded) whole[c * (TILE + 1) + tx] = v[i];
+            square = fma((double)v[i], (double)v[i], square);
+        }
+    }
+    unit_scales(o, p, square, scales);
+    const int location = p.location + ty;
+    const double scale = scales[ty];
+    if (location < p.end)
+        for (int c = 2 * tx; c < u.padded; c += 2 * TILE)
+            write_unit(u, o, (size_t)p.picture * (size_t)o.r + (size_t)location, c,
+                       (float)((double)whole[c * (TILE + 1) + ty] * scale),
+                       (float)((double)whole[(c + 1) * (TILE + 1) + ty] * scale));
+    if (o.stacked && p.picture == o.pictures - 1 && p.location == 0) clear_lines(u, o);
+}
+
+/* dx = (d unit - unit (unit . d unit)) / norm, in two sweeps over the channels. */
+__global__ void __launch_bounds__(UNIT_THREADS) units_back_kernel(const struct units u)
+{
+    __shared__ float tile[TILE_CHANNELS][TILE + 1], sums[TILE][TILE + 1];
+    const struct unit_place p = unit_place_of(u);
+    const struct unit_maps &o = u.of[p.map];
+    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE;
+    if (!o.dx) return; /* the whole block */
+    const float factor = 1 / scale_of(u.count, u.largest) / UNIT_SCALE;
+    const bool live = p.location + tx < p.end, row_live = p.location + ty < p.end;
+    const size_t map = (size_t)p.picture * (size_t)u.channels * (size_t)o.r + (size_t)(p.location + tx);
+    const size_t line = (size_t)p.picture * (size_t)o.r + (size_t)p.location;
+    const float *d = o.d_unit + (line + (size_t)ty) * (size_t)u.padded;
+    const float inverse = live ? o.inverse[line + (size_t)tx] : 0;
+    float dot = 0;
+    for (int sweep = 0; sweep < 2; sweep++) {
+        for (int c0 = 0; c0 < u.padded; c0 += TILE_CHANNELS) {
+            const int pair = c0 + 2 * tx;
+            const float2 two = row_live && pair < u.padded ? *(const float2 *)(d + pair) : make_float2(0, 0);
+            tile[2 * tx][ty] = two.x;
+            tile[2 * tx + 1][ty] = two.y;
+            __syncthreads();
+            for (int i = 0; i < 2; i++) {
+                const int c = c0 + ty + i * TILE;
+                if (!live || c >= u.channels) continue;
+                const size_t at = map + (size_t)c * (size_t)o.r;
+                const float unit = o.x[at] * inverse, g = tile[ty + i * TILE][tx] * factor;
+                if (sweep == 0) dot = fmaf(unit, g, dot);
+                else o.dx[at] = (g - unit * dot) * inverse;
+            }
+            __syncthreads();
+        }
+        if (sweep == 1) break;
+        sums[ty][tx] = dot;
+        __syncthreads();
+        dot = 0;
+        for (int i = 0; i < TILE; i++) dot += sums[i][tx];
+    }
+}
+
+static unsigned all_blocks(const struct units *u)
+{
+    int blocks = 0;
+    for (const struct unit_maps &o : u->of) blocks += blocks_of(o);
+    return (unsigned)blocks;
+}
+
+status units_run(struct gpu *g, const struct units *u)
+{
+    const size_t bytes = (size_t)u->padded * (TILE + 1) * sizeof(float);
+    int most = 0;
+    GPU_TRY(g, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, g->number));
+    if (bytes + sizeof(double) * (TILE + 1) * (TILE + 1) + SMALL_SHARED <= (size_t)most) {
+        GPU_TRY(g, cudaFuncSetAttribute((const void *)units_whole_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)bytes));
+        units_whole_kernel<<<all_blocks(u), UNIT_THREADS, bytes, g->stream>>>(*u);
+        return LAUNCHED(g, "unit vectors");
+    }
+    units_kernel<<<all_blocks(u), UNIT_THREADS, 0, g->stream>>>(*u);
+    return LAUNCHED(g, "unit vectors");
+}
+
+status units_back_run(struct gpu *g, const struct units *u)
+{
+    units_back_kernel<<<all_blocks(u), UNIT_THREADS, 0, g->stream>>>(*u);
+    return LAUNCHED(g, "the derivative of unit vectors");
+}
