@@ -16,7 +16,7 @@ struct op {
     bool takes_bf16;     /* its maps may be bf16; its other inputs are f32 then */
 };
 
-enum { NODE_MAX_IN = 8, NODE_MAX_OUT = 5, NODE_MAX_SAVED = 4 };
+enum { NODE_MAX_IN = 10, NODE_MAX_OUT = 5, NODE_MAX_SAVED = 6 };
 
 struct node {
     const struct op *op;
