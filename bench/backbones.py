@@ -1,4 +1,4 @@
-"""backbones.py - the time of Centra's networks beside PyTorch's, in turns: Conv-4 and ResNet-12, training and inference.
+"""backbones.py - the time of Centra's networks beside PyTorch's, in turns: Conv-4, ResNet-12, MobileNetV2.
 
 See README.md. A Markdown table goes to standard output, progress to standard error.
 """
@@ -18,6 +18,8 @@ from duel import Contender, alternate, ask_json, compare
 
 RIVAL = [sys.executable, str(Path(__file__).resolve().parent / "rival_backbones.py")]
 SETTINGS = [(net, batch, mode) for net, batch in (("conv4", 80), ("resnet12", 16)) for mode in ("train", "infer")]
+SETTINGS += [("mobilenetv2", 1, "infer"), ("mobilenetv2", 16, "infer")]
+SIDES = {"mobilenetv2": 224}
 AVX512 = {"ATEN_CPU_CAPABILITY": "avx512"} if machine.has_avx512() else {}
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 33), "MALLOC_TRIM_THRESHOLD_": str(1 << 33)}
 FORMS: dict[str, dict[str, str]] = {"plain": {}, "tuned": {**KEEP_MEMORY, **AVX512}}
@@ -26,14 +28,18 @@ HEADER = ("network", "batch", "mode", "PyTorch", "Centra ms", "PyTorch ms", "Cen
           "ratio of medians", "median ratio (quartiles)", "rounds")
 
 
+def side_of(o: argparse.Namespace, net: str) -> int:
+    return o.side or SIDES.get(net, 84)
+
+
 def measure(o: argparse.Namespace, net: str, batch: int, mode: str, form: str) -> dict[str, Any]:
-    shape = ["--backbone", net, "--batch", str(batch), "--side", str(o.side), "--mode", mode, "--threads",
+    shape = ["--backbone", net, "--batch", str(batch), "--side", str(side_of(o, net)), "--mode", mode, "--threads",
              str(o.threads), "--wait"]
     threads = {name: str(o.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     with Contender([o.program, "bench", "backbones", *shape], {}) as ours, \
             Contender([*RIVAL, *shape], {**threads, **FORMS[form]}) as theirs:
         result = compare(*alternate(ours, theirs, o.rounds, BUDGET_S))
-    return {"network": net, "batch": batch, "mode": mode, "form": form, "side": o.side, **result}
+    return {"network": net, "batch": batch, "mode": mode, "form": form, "side": side_of(o, net), **result}
 
 
 def row(x: dict[str, Any]) -> str:
@@ -50,7 +56,7 @@ def parse() -> argparse.Namespace:
     p.add_argument("program", nargs="?", default="build/centra", help="the program (default build/centra)")
     p.add_argument("--rounds", type=int, default=7, help="rounds of both (default 7)")
     p.add_argument("--only", default="", metavar="LIST", help='settings to run, such as "conv4,train,plain"')
-    p.add_argument("--side", type=int, default=84, help="side of the pictures (default 84)")
+    p.add_argument("--side", type=int, help="side of the pictures (default 84; 224 for mobilenetv2)")
     p.add_argument("--threads", type=int, default=2, help="threads of each program (default 2)")
     p.add_argument("--json", type=Path, metavar="FILE", help="write everything, all raw times included")
     o = p.parse_args()
@@ -67,7 +73,7 @@ def main() -> None:
     about = machine.describe(ask_json([o.program, "version", "--json"]), rival, o.threads)
     for line in machine.summary(about) + [f"**WARNING: {w}**" for w in machine.warnings(about)]:
         print(f"- {line}")
-    print(f"\n{o.side}x{o.side} pictures; ratios: how many times as fast Centra is\n")
+    print("\nPictures of 84x84, for mobilenetv2 224x224, unless --side says otherwise; ratios: how many times as fast Centra is\n")
     print(f"| {' | '.join(HEADER)} |\n{'|---' * len(HEADER)}|", flush=True)
     results = []
     for net, batch, mode in SETTINGS:

@@ -1,6 +1,6 @@
 """rival_backbones.py - PyTorch's side of backbones.py, in a process of its own.
 
-The networks are those of Centra: Conv-4 (four blocks of convolution, batch norm, leaky relu, pooling) and ResNet-12. A
+The networks are those of Centra: Conv-4 (four blocks of convolution, batch norm, leaky relu, pooling), ResNet-12 and MobileNetV2. A
 training step is forward, backward from a fixed gradient of the features, and SGD with Nesterov's momentum; for inference the
 batch norms are folded into the convolutions. Which of the forms below is fastest is tried out first.
   --wait    for each line on standard input as many timed runs as it says, answered with {"ms": [1.234567, ...]}
@@ -53,6 +53,36 @@ class Block(nn.Module):
 def resnet12() -> nn.Module:
     widths = (3, 64, 160, 320, 640)
     return nn.Sequential(*(Block(a, b) for a, b in zip(widths, widths[1:])))
+
+
+class Inverted(nn.Module):
+    """a block of MobileNetV2: widened, a filter for each channel, narrowed"""
+
+    def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        hidden = inputs * expansion
+        layers: list[nn.Module] = []
+        if expansion > 1:
+            layers += [nn.Conv2d(inputs, hidden, 1, bias=False), nn.BatchNorm2d(hidden), nn.ReLU6(inplace=True)]
+        layers += [nn.Conv2d(hidden, hidden, 3, stride, 1, groups=hidden, bias=False), nn.BatchNorm2d(hidden),
+                   nn.ReLU6(inplace=True), nn.Conv2d(hidden, outputs, 1, bias=False), nn.BatchNorm2d(outputs)]
+        self.layers, self.adds = nn.Sequential(*layers), stride == 1 and inputs == outputs
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.layers(x) if self.adds else self.layers(x)
+
+
+def mobilenetv2() -> nn.Module:
+    layers: list[nn.Module] = [nn.Conv2d(3, 32, 3, 2, 1, bias=False), nn.BatchNorm2d(32), nn.ReLU6(inplace=True)]
+    inputs = 32
+    for outputs, stride, count in ((16, 1, 1), (24, 2, 2), (32, 2, 3), (64, 2, 4), (96, 1, 3), (160, 2, 3), (320, 1, 1)):
+        for k in range(count):
+            layers.append(Inverted(inputs, outputs, stride if k == 0 else 1, 1 if inputs == 32 and outputs == 16 else 6))
+            inputs = outputs
+    return nn.Sequential(*layers, nn.Conv2d(320, 1280, 1, bias=False), nn.BatchNorm2d(1280), nn.ReLU6(inplace=True))
+
+
+NETS = {"conv4": conv4, "resnet12": resnet12, "mobilenetv2": mobilenetv2}
 
 
 def fold(net: nn.Module) -> nn.Module:
@@ -132,7 +162,7 @@ def answer_lines(run: Run) -> None:
 
 def main() -> None:
     p = argparse.ArgumentParser(description="PyTorch's side of backbones.py")
-    p.add_argument("--backbone", choices=("conv4", "resnet12"), default="conv4")
+    p.add_argument("--backbone", choices=tuple(NETS), default="conv4")
     p.add_argument("--batch", type=int, default=80)
     p.add_argument("--side", type=int, default=84)
     p.add_argument("--mode", choices=("infer", "train"), default="infer")
@@ -146,7 +176,7 @@ def main() -> None:
         print(json.dumps(about()))
         return
     torch.manual_seed(1)
-    net = conv4() if o.backbone == "conv4" else resnet12()
+    net = NETS[o.backbone]()
     x = torch.randn(o.batch, 3, o.side, o.side)
     name, run = fastest((train_runs if o.mode == "train" else infer_runs)(net, x))
     print(f"PyTorch, {o.backbone} {o.mode}: {name}", file=sys.stderr, flush=True)

@@ -107,7 +107,8 @@ template <typename real> static __device__ inline size_t largest(const struct wi
 {
     const size_t c = i % p.c, pixel = i / p.c, column = pixel % p.ow * p.s.stride, row = pixel / p.ow % p.oh * p.s.stride;
     const size_t top = row > p.s.pad ? row - p.s.pad : 0, left = column > p.s.pad ? column - p.s.pad : 0;
-    const size_t bottom = size_min(p.h, row + p.s.size - p.s.pad), right = size_min(p.w, column + p.s.size - p.s.pad);
+    const size_t below = row + p.s.size - p.s.pad, beside = column + p.s.size - p.s.pad;
+    const size_t bottom = below < p.h ? below : p.h, right = beside < p.w ? beside : p.w;
     const size_t picture = pixel / p.ow / p.oh * p.h;
     size_t best = ((picture + top) * p.w + left) * p.c + c;
     for (size_t u = top; u < bottom; u++)

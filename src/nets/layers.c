@@ -42,7 +42,7 @@ var *layer_norm(const struct layer_pass *l, const char *name, var *x, const stru
     return after->ceiling > 0 ? op_clip(l->t, x, 0, after->ceiling) : x;
 }
 
-static bool folds(const struct layer_pass *l)
+bool layer_folds(const struct layer_pass *l)
 {
     return l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE;
 }
@@ -50,7 +50,7 @@ static bool folds(const struct layer_pass *l)
 var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, size_t stride,
                      enum layer_border border, const struct layer_after *after)
 {
-    if (!folds(l)) return layer_norm(l, norm, layer_conv(l, conv, x, stride, border), after);
+    if (!layer_folds(l)) return layer_norm(l, norm, layer_conv(l, conv, x, stride, border), after);
     struct param *weight = find(l, conv, "weight");
     const struct batch_norm bn = norm_of(l, norm, after->momentum);
     if (!x || tape_status(l->t) != OK) return NULL;
@@ -64,10 +64,30 @@ var *layer_depthwise_norm(const struct layer_pass *l, const char *conv, const ch
 {
     struct param *weight = find(l, conv, "weight");
     if (!x || !weight) return NULL;
-    if (!folds(l)) return layer_norm(l, norm, op_depthwise(l->t, x, tape_param(l->t, weight), shape), after);
+    if (!layer_folds(l)) return layer_norm(l, norm, op_depthwise(l->t, x, tape_param(l->t, weight), shape), after);
     const struct batch_norm bn = norm_of(l, norm, after->momentum);
     if (tape_status(l->t) != OK) return NULL;
     return op_depthwise_norm(l->t, x, tape_param(l->t, weight), &bn, shape, after->ceiling);
+}
+
+static bool bottleneck_layer(const struct layer_pass *l, const char *name, struct bottleneck_layer *out)
+{
+    char norm[FULL_NAME];
+    if (!name) return true;
+    plain_snprintf(norm, sizeof norm, "%s.norm", name);
+    struct param *weight = find(l, name, "weight");
+    out->norm = norm_of(l, norm, 0);
+    if (tape_status(l->t) == OK) out->weight = tape_param(l->t, weight);
+    return out->weight != NULL;
+}
+
+var *layer_bottleneck(const struct layer_pass *l, const struct layer_bottleneck *b, var *x)
+{
+    struct bottleneck how = {.shape = b->shape, .ceiling = b->ceiling, .residual = b->residual};
+    if (!x || !bottleneck_layer(l, b->expand, &how.expand) || !bottleneck_layer(l, b->depthwise, &how.depthwise) ||
+        !bottleneck_layer(l, b->project, &how.project))
+        return NULL;
+    return op_bottleneck(l->t, x, &how);
 }
 
 var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
@@ -85,7 +105,7 @@ var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, c
 {
     if (!x || !side->from || tape_status(l->t) != OK) return NULL;
     const tensor *from = &side->from->value;
-    if (!folds(l) || !after->pool || from->type != DT_BF16 || from->dim[3] != 3) {
+    if (!layer_folds(l) || !after->pool || from->type != DT_BF16 || from->dim[3] != 3) {
         var *way = layer_conv(l, side->conv, side->from, 1, BORDER_SAME);
         var *y = layer_norm_both(l, name, x, side->norm, way, after);
         tape_release(l->t, way);

@@ -36,6 +36,8 @@ struct layer_pass { /* what a forward pass shares */
 /* BORDER_SAME: k / 2 zeros on each side, so that with stride 1 a map keeps its size. */
 enum layer_border { BORDER_SAME, BORDER_NONE };
 var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t stride, enum layer_border border);
+/* Whether norms are folded into convolutions: inference without records. */
+bool layer_folds(const struct layer_pass *l);
 struct layer_after { /* what a batch norm has, and what follows it */
     double momentum;
     double slope;   /* of the activation below 0 */
@@ -49,6 +51,15 @@ var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *n
 /* The same with a filter for each channel; not pooled, and no activation but one with a ceiling. */
 var *layer_depthwise_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x,
                           const struct depthwise_shape *shape, const struct layer_after *after);
+/* A block of layer_conv_norm, layer_depthwise_norm and layer_conv_norm as one op, where layer_folds: each layer's norm is
+ * NAME.norm, activations are cut at the ceiling. */
+struct layer_bottleneck {
+    const char *expand, *depthwise, *project; /* expand: NULL for none */
+    struct depthwise_shape shape;
+    double ceiling;
+    bool residual;
+};
+var *layer_bottleneck(const struct layer_pass *l, const struct layer_bottleneck *b, var *x);
 /* The end of a residual block: norm(x) + norm(residual), then what follows. */
 var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const char *residual_name, var *residual,
                      const struct layer_after *after);

@@ -156,11 +156,22 @@ static var *block_forward(const struct layer_pass *l, const struct mobilenetv2 *
     if (!x) return NULL;
     borders_of(s->border, x->value.dim[1], b.stride, &shape.top, &shape.bottom);
     borders_of(s->border, x->value.dim[2], b.stride, &shape.left, &shape.right);
+    const bool residual = b.stride == 1 && b.in == b.out;
+    if (layer_folds(l)) {
+        char expand[LAYER_NAME], project[LAYER_NAME];
+        const struct layer_bottleneck whole = {number > 1 ? part(expand, number, "expand") : NULL,
+                                               part(name, number, "depthwise"),
+                                               part(project, number, "project"),
+                                               shape,
+                                               relu6.ceiling,
+                                               residual};
+        return layer_bottleneck(l, &whole, x);
+    }
     var *y = number > 1 ? pointwise(l, part(name, number, "expand"), x, &relu6) : x;
     part(norm, number, "depthwise.norm");
     y = layer_depthwise_norm(l, part(name, number, "depthwise"), norm, y, &shape, &relu6);
     y = pointwise(l, part(name, number, "project"), y, &bare);
-    return b.stride == 1 && b.in == b.out ? op_add(l->t, x, y) : y;
+    return residual ? op_add(l->t, x, y) : y;
 }
 
 static bool fits(tape *t, const var *x)

@@ -19,7 +19,7 @@ struct op {
                    struct steps *to); /* what it did, as steps; returns that of out[0]. NULL: cannot be told */
 };
 
-enum { NODE_MAX_IN = 8, NODE_MAX_OUT = 5, NODE_MAX_SAVED = 4 };
+enum { NODE_MAX_IN = 10, NODE_MAX_OUT = 5, NODE_MAX_SAVED = 6 };
 
 struct node {
     const struct op *op;

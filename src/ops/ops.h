@@ -136,6 +136,18 @@ var *op_depthwise(tape *t, var *x, var *weight, const struct depthwise_shape *s)
 /* On inference tapes: the same, batch norm with running statistics and, unless the ceiling is 0, min(max(z, 0), ceiling). */
 var *op_depthwise_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, const struct depthwise_shape *s,
                        double ceiling);
+/* On inference tapes: a 1x1 convolution, a depthwise one and a 1x1 one, each with a norm with running statistics, the first two
+ * with min(max(z, 0), ceiling); then x is added where `residual` says so. Without a first weight the map is not widened. */
+struct bottleneck {
+    struct bottleneck_layer {
+        var *weight;
+        struct batch_norm norm;
+    } expand, depthwise, project;
+    struct depthwise_shape shape;
+    double ceiling;
+    bool residual;
+};
+var *op_bottleneck(tape *t, var *x, const struct bottleneck *b);
 var *op_clip(tape *t, var *x, double low,
              double high); /* any shape; the derivative is 1 strictly between them, else 0 */
 var *op_max_pool(tape *t, var *x, const struct pool_shape *s); /* among equals the gradient goes to the first */

@@ -42,6 +42,20 @@ struct depthwise_args {
     double ceiling;
 };
 
+/* A block of MobileNetV2 in one: a 1x1 convolution that widens the map, cut at the ceiling; a depthwise one, cut likewise; a
+ * 1x1 convolution that narrows it; and x added. Each with scale and shift of its channels. */
+struct bottleneck_args {
+    const tensor *x;
+    struct bottleneck_part {
+        const tensor *w;                /* of the first: NULL where the map is not widened */
+        const struct conv_ready *ready; /* of w, or NULL: the result is the same */
+        const tensor *scale, *shift;
+    } expand, depthwise, project;
+    struct depthwise_shape shape;
+    double ceiling; /* above 0 */
+    bool residual;  /* y has x's shape, and x is added */
+};
+
 /* Squares of size x size, stride apart; pad places around the map belong to none of its numbers, fewer than size. */
 struct pool_shape {
     size_t size, stride, pad;

@@ -138,6 +138,22 @@ static var *e_norm_act_alike(const struct vars *v)
 {
     return norm_act(v, op_reshape(v->t, v->map, DIMS(2, 4)), op_reshape(v->t, v->map, DIMS(2, 1, 4)), 1, false);
 }
+/* A block of one channel that becomes four, with a filter of that side. */
+static var *bottleneck(const struct vars *v, size_t side, double ceiling)
+{
+    struct param g = {.value = v->v4->value}, one = {.value = v->v4->value};
+    one.value.dim[0] = 1;
+    const struct bottleneck_layer middle = {
+        op_reshape(v->t, side == 1 ? op_slice(v->t, v->v4, 0, 0, 1) : v->v4, DIMS(1, 1, side, side)),
+        {&one, &one, &one, &one, 0.1, 1e-5}};
+    const struct bottleneck_layer last = {op_reshape(v->t, v->v4, DIMS(4, 1, 1, 1)), {&g, &g, &g, &g, 0.1, 1e-5}};
+    return op_bottleneck(
+        v->t, op_reshape(v->t, v->map, DIMS(8, 1, 1, 1)),
+        &(struct bottleneck){.depthwise = middle, .project = last, .shape = {.stride = 1}, .ceiling = ceiling});
+}
+static var *e_bottleneck(const struct vars *v) { return bottleneck(v, 1, 6); }
+static var *e_bottleneck_large(const struct vars *v) { return bottleneck(v, 2, 6); }
+static var *e_bottleneck_ceiling(const struct vars *v) { return bottleneck(v, 1, 0); }
 static var *e_conv_norm(const struct vars *v)
 {
     struct param g = {.value = v->v4->value};
@@ -177,7 +193,7 @@ static const struct error_case cases[] = {
     {e_permute, ST_USAGE, "op permute: axis 1 appears twice in the order"},
     {e_permute_axis, ST_USAGE, "op permute: there is no axis 5 in shape [2, 3]"},
     {e_concat, ST_SHAPE, "op concat: shapes [2, 3] and [3, 2] differ in more than axis 0"},
-    {e_concat_none, ST_USAGE, "op concat: 0 inputs; it joins 1 to 8 at a time"},
+    {e_concat_none, ST_USAGE, "op concat: 0 inputs; it joins 1 to 10 at a time"},
     {e_slice, ST_USAGE, "op slice: 2 to 4 is no part of axis 1, which has size 3"},
     {e_slice_empty, ST_USAGE, "op slice: 1 to 1 is no part of axis 0, which has size 2"},
     {e_gather, ST_USAGE, "op gather: the index is f64 of shape [4]; it must be i32 of rank 1"},
@@ -238,6 +254,11 @@ static const struct error_case cases[] = {
      "op drop_block: a square of 3 does not fit maps of shape [2, 2, 2, 1]; they must be [n, h, w, c]"},
     {e_conv_norm_pool, ST_SHAPE,
      "op conv2d_norm: 1 x 8 results and slope 1; pooling needs 2 x 2, and no slope is negative"},
+    {e_bottleneck, ST_USAGE,
+     "op bottleneck: it has no way back; use an inference tape, or the convolution and norm_act_pool"},
+    {e_bottleneck_large, ST_SHAPE,
+     "op bottleneck: the layers of the block do not fit: the filter is larger than the map with its border"},
+    {e_bottleneck_ceiling, ST_SHAPE, "op bottleneck: the layers of the block do not fit: the ceiling must be above 0"},
     {e_conv_norm, ST_USAGE,
      "op conv2d_norm: it has no way back; use an inference tape, or the convolution and norm_act_pool"},
     {e_norm_act, ST_SHAPE,

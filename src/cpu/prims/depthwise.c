@@ -2,7 +2,7 @@
  *
  * There is nothing to multiply matrices of: a row of outputs is a few sums over neighbouring pixels, channel by channel,
  * made by one kernel straight from the map. Filters are brought into the order of the pixels, [tap][channel]. */
-#include "cpu/prims/prim.h"
+#include "cpu/prims/depthwise.h"
 
 struct depthwise {
     const kernel_table *k;
@@ -15,8 +15,7 @@ struct depthwise {
     size_t rows, grain; /* of all maps, those that pieces run over; of a piece */
 };
 
-/* [c, 1, kh, kw] to [kh * kw][c]. */
-static void order(const tensor *w, real *taps)
+void R(depthwise_order)(const tensor *w, real *taps)
 {
     const size_t c = w->dim[0], count = w->dim[2] * w->dim[3];
     for (size_t t = 0; t < count; t++)
@@ -78,7 +77,7 @@ status R(prim_depthwise)(struct device *d, const struct depthwise_args *a, tenso
     void *taps = a->ready ? a->ready->memory : NULL;
     if (!taps) {
         TRY(cpu_shared(cpu_of(d), tensor_count(a->w) * sizeof(real), &taps));
-        order(a->w, taps);
+        R(depthwise_order)(a->w, taps);
     }
     p.x = reals(a->x);
     p.taps = taps;
@@ -98,7 +97,7 @@ status R(prim_depthwise_prepare)(struct device *d, const tensor *w, struct conv_
     struct conv_ready ready = {.made = true};
     const status st = d->alloc(d, tensor_count(w) * sizeof(real), &ready.memory);
     if (st != OK) return st;
-    order(w, ready.memory);
+    R(depthwise_order)(w, ready.memory);
     *out = ready;
     return OK;
 }
@@ -143,7 +142,7 @@ status R(prim_depthwise_grad_x)(struct device *d, const tensor *w, const tensor 
     status st = OK;
     void *taps;
     TRY(cpu_shared(cpu_of(d), tensor_count(w) * sizeof(real), &taps));
-    order(w, taps);
+    R(depthwise_order)(w, taps);
     p.taps = taps;
     p.dy = reals(dy);
     p.out = reals(dx);

@@ -1,6 +1,6 @@
 /* depthwise.c - a depthwise convolution's row on vectors of channels. See cpu/portable/depthwise.c.
  *
- * Neighbouring pixels share most of what lies under their filters: PIXELS of them are made at a time, their channels
+ * Neighbouring pixels share most of what lies under their filters: up to PIXELS of them are made at a time, their channels
  * inside, so that a number of the map is loaded once for them all and the result is written in its order. Only pixels
  * whose filter reaches beyond an edge of the map are made one by one. */
 #include "base/size.h"
@@ -13,7 +13,7 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { PIXELS = 4 };
+enum { PIXELS = 7 };
 
 /* vec_max and vec_min give their second where there is a NaN. */
 INLINE vec cut(vec z, vec ceiling) { return vec_min(ceiling, vec_max(vec_zero(), z)); }
@@ -56,12 +56,26 @@ INLINE void groups(const struct depthwise_row *r, const size_t pixels, const siz
     if (c < r->channels) group(r, pixels, rows, taps, stride, x, c, r->channels - c, y);
 }
 
-static void by_three(const struct depthwise_row *r, const real *x, real *y) { groups(r, PIXELS, 3, 3, 1, x, y); }
-static void by_three_two(const struct depthwise_row *r, const real *x, real *y) { groups(r, PIXELS, 3, 3, 2, x, y); }
-static void by_any(const struct depthwise_row *r, const real *x, real *y)
-{
-    groups(r, PIXELS, r->rows, r->taps, r->stride, x, y);
-}
+/* Groups of so many pixels, as many of them as fit; 7 divides the rows of pictures of 224 pixels. */
+enum { SIZES = 3 };
+static const size_t sizes[SIZES] = {PIXELS, 4, 1};
+
+typedef void (*group_function)(const struct depthwise_row *r, const real *x, real *y);
+#define GROUP(n) \
+    static void three_##n(const struct depthwise_row *r, const real *x, real *y) { groups(r, n, 3, 3, 1, x, y); } \
+    static void three_two_##n(const struct depthwise_row *r, const real *x, real *y) { groups(r, n, 3, 3, 2, x, y); } \
+    static void any_##n(const struct depthwise_row *r, const real *x, real *y) \
+    { \
+        groups(r, n, r->rows, r->taps, r->stride, x, y); \
+    }
+/* a list, which the formatter takes for code */
+/* clang-format off */
+GROUP(7) GROUP(4) GROUP(1)
+    /* clang-format on */
+
+    static const group_function any[SIZES] = {any_7, any_4, any_1},
+                                three[SIZES] = {three_7, three_4, three_1},
+                                three_two[SIZES] = {three_two_7, three_two_4, three_two_1};
 
 /* One output, of whose taps only [from, to) meet the map. */
 static void at_edge(const struct depthwise_row *r, size_t pixel, size_t from, size_t to, real *y)
@@ -78,22 +92,27 @@ static void at_edge(const struct depthwise_row *r, size_t pixel, size_t from, si
     }
 }
 
+/* Outputs [from, to), whose taps all meet the map. */
+static void inside(const struct depthwise_row *r, size_t from, size_t to, real *y)
+{
+    const bool square = r->rows == 3 && r->taps == 3;
+    const group_function *run = square && r->stride == 1 ? three : square && r->stride == 2 ? three_two : any;
+    for (size_t k = 0; k < SIZES; k++)
+        for (; from + sizes[k] <= to; from += sizes[k])
+            run[k](r, (const real *)r->x + (from * r->stride - r->left) * r->channels, y + from * r->channels);
+}
+
 void K(depthwise)(const struct depthwise_row *r, real *y)
 {
-    void (*run)(const struct depthwise_row *, const real *, real *) = by_any;
-    if (r->rows == 3 && r->taps == 3 && r->stride == 1) run = by_three;
-    if (r->rows == 3 && r->taps == 3 && r->stride == 2) run = by_three_two;
-    for (size_t i = 0; i < r->pixels;) {
-        const size_t at = i * r->stride, end = at + r->taps; /* from `left` columns before the map */
-        const size_t last = (i + PIXELS - 1) * r->stride + r->taps;
-        if (at >= r->left && i + PIXELS <= r->pixels && last <= r->columns + r->left) {
-            run(r, (const real *)r->x + (at - r->left) * r->channels, y + i * r->channels);
-            i += PIXELS;
-            continue;
-        }
-        const size_t from = at < r->left ? size_min(r->left - at, r->taps) : 0;
-        const size_t beyond = end > r->columns + r->left ? size_min(end - r->columns - r->left, r->taps - from) : 0;
-        at_edge(r, i++, from, r->taps - beyond, y);
+    const size_t extent = r->columns + r->left; /* positions are counted from `left` columns before the map */
+    const size_t first = size_min(r->pixels, size_div_up(r->left, r->stride));
+    const size_t fitting = extent >= r->taps ? (extent - r->taps) / r->stride + 1 : 0;
+    const size_t end = size_max(first, size_min(r->pixels, fitting));
+    inside(r, first, end, y);
+    for (size_t i = first ? 0 : end; i < r->pixels; i = i + 1 == first ? end : i + 1) {
+        const size_t at = i * r->stride, from = at < r->left ? r->left - at : 0;
+        const size_t to = at + r->taps > extent ? extent - at : r->taps;
+        at_edge(r, i, from, to, y);
     }
 }
 

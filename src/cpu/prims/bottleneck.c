@@ -1,0 +1,193 @@
+/* bottleneck.c - an inverted residual block whose inner maps, six times as wide as its ends, are never stored.
+ *
+ * A piece makes some rows of one picture's result, a few at a time: it widens the rows of x under them into memory that stays
+ * in the cache, with zeros beside them, so that the depthwise kernel meets no edge; then come the depthwise rows, and the
+ * product that narrows them. Widened rows that the next few need as well are moved to the front. */
+#include "cpu/prims/depthwise.h"
+#include <string.h>
+
+enum { WIDE_BYTES = 320 << 10, PIECES = 4, FEW_PICTURES = 4 };
+
+struct block {
+    struct device *d;
+    const kernel_table *k;
+    const real *x, *expand, *taps, *project; /* expand: NULL, or as project panels; taps: [kh * kw][hidden] */
+    const real *scale[3], *shift[3];
+    size_t h, w, in, hidden, out, oh, ow, kh, kw;
+    struct depthwise_shape s;
+    real ceiling;
+    bool residual;
+    size_t line;          /* numbers of a widened row with its zeros */
+    size_t band, held;    /* rows of the result at a time; widened rows under them */
+    size_t share, shares; /* rows of a piece; pieces of a picture */
+    real *to;
+};
+
+/* What a piece holds: widened rows [from, to) of the picture, the first at the front. */
+struct rows {
+    real *wide, *inner;
+    size_t from, to;
+};
+
+/* Rows of the map under rows [first, end) of the result. */
+static struct range rows_under(const struct block *b, size_t first, size_t end)
+{
+    const size_t at = first * b->s.stride, last = (end - 1) * b->s.stride + b->kh;
+    return (struct range){at > b->s.top ? at - b->s.top : 0, size_min(b->h, last > b->s.top ? last - b->s.top : 0)};
+}
+
+static void widen(const struct block *b, const real *picture, struct range need, struct rows *r)
+{
+    const size_t width = b->k->gemm_width;
+    if (r->to > need.from) { /* some are there */
+        memmove(r->wide, r->wide + (need.from - r->from) * b->line, (r->to - need.from) * b->line * sizeof(real));
+    } else {
+        r->to = need.from;
+    }
+    r->from = need.from;
+    for (; r->to < need.to; r->to++) {
+        real *row = r->wide + (r->to - r->from) * b->line + b->s.left * b->hidden;
+        b->k->gemm(b->w, b->hidden, b->in, picture + r->to * b->w * b->in, b->in, 1, b->expand, width, b->in * width,
+                   row, b->hidden, false);
+        b->k->scale_shift_clip(b->w, b->hidden, b->scale[0], b->shift[0], b->ceiling, row);
+    }
+}
+
+/* Rows [first, end) of the result's depthwise map, one behind the other. */
+static void meet(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r)
+{
+    struct depthwise_row row = {.columns = b->expand ? b->s.left + b->w + b->s.right : b->w,
+                                .line = b->line,
+                                .taps = b->kw,
+                                .stride = b->s.stride,
+                                .left = b->expand ? 0 : b->s.left,
+                                .pixels = b->ow,
+                                .channels = b->hidden,
+                                .scale = b->scale[1],
+                                .shift = b->shift[1],
+                                .ceiling = (double)b->ceiling};
+    for (size_t y = first; y < end; y++) {
+        const struct range over = rows_under(b, y, y + 1);
+        const size_t skipped = over.from + b->s.top - y * b->s.stride; /* of the filter, above the map */
+        row.x = b->expand ? r->wide + (over.from - r->from) * b->line : picture + over.from * b->line;
+        row.w = b->taps + skipped * b->kw * b->hidden;
+        row.rows = over.to - over.from;
+        b->k->depthwise(&row, r->inner + (y - first) * b->ow * b->hidden);
+    }
+}
+
+static void narrow(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r, real *to)
+{
+    const size_t width = b->k->gemm_width, pixels = (end - first) * b->ow;
+    to += first * b->ow * b->out;
+    b->k->gemm(pixels, b->out, b->hidden, r->inner, b->hidden, 1, b->project, width, b->hidden * width, to, b->out,
+               false);
+    b->k->scale_shift_leaky(pixels, b->out, b->scale[2], b->shift[2], 1, to);
+    if (b->residual) b->k->add(picture + first * b->w * b->in, to, to, pixels * b->out);
+}
+
+/* Beside the rows that will be widened. */
+static void put_zeros(const struct block *b, real *wide)
+{
+    const size_t left = b->s.left * b->hidden, right = b->s.right * b->hidden;
+    for (size_t i = 0; i < b->held; i++, wide += b->line) {
+        memset(wide, 0, left * sizeof(real));
+        memset(wide + b->line - right, 0, right * sizeof(real));
+    }
+}
+
+static size_t wide_numbers(const struct block *b) { return b->expand ? b->held * b->line : 0; }
+static size_t piece_bytes(const struct block *b)
+{
+    return (wide_numbers(b) + b->band * b->ow * b->hidden) * sizeof(real);
+}
+
+static status block_piece(void *context, size_t piece, size_t worker)
+{
+    const struct block *b = context;
+    const struct range mine = piece_range(b->oh, b->share, piece % b->shares);
+    const size_t picture = piece / b->shares;
+    const real *x = b->x + picture * b->h * b->w * b->in;
+    void *memory;
+    const status st = cpu_scratch(cpu_of(b->d), worker, piece_bytes(b), &memory);
+    if (st != OK) return st;
+    struct rows r = {.wide = memory, .inner = (real *)memory + wide_numbers(b)};
+    if (b->expand) put_zeros(b, r.wide);
+    for (size_t first = mine.from; first < mine.to; first += b->band) {
+        const size_t end = size_min(mine.to, first + b->band);
+        if (b->expand) widen(b, x, rows_under(b, first, end), &r);
+        meet(b, x, first, end, &r);
+        narrow(b, x, first, end, &r, b->to + picture * b->oh * b->ow * b->out);
+    }
+    return OK;
+}
+
+/* How the work is cut: by the shape alone. */
+static void cut(struct block *b, size_t pictures)
+{
+    b->line = (b->expand ? b->s.left + b->w + b->s.right : b->w) * b->hidden;
+    const size_t each = size_max(1, WIDE_BYTES / size_max(1, b->line * sizeof(real)));
+    b->band = each > b->kh ? (each - b->kh) / b->s.stride + 1 : 1;
+    b->shares = pictures >= FEW_PICTURES ? 1 : PIECES;
+    b->share = size_div_up(b->oh, b->shares);
+    b->shares = size_div_up(b->oh, b->share);
+    b->band = size_min(b->band, b->share);
+    b->held = (b->band - 1) * b->s.stride + b->kh;
+}
+
+/* Panels and taps that are not there yet, one behind the other in shared memory. */
+static status order(const struct bottleneck_args *a, struct block *b)
+{
+    const struct bottleneck_part *part[] = {&a->expand, &a->depthwise, &a->project};
+    const size_t in[] = {b->in, 0, b->hidden}, out[] = {b->hidden, 0, b->out}, width = b->k->gemm_width;
+    const real **where[] = {&b->expand, &b->taps, &b->project};
+    size_t numbers[3] = {0}, all = 0;
+    status st = OK;
+    void *memory = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (!part[i]->w) continue;
+        *where[i] = part[i]->ready ? part[i]->ready->memory : NULL;
+        b->scale[i] = reals(part[i]->scale);
+        b->shift[i] = reals(part[i]->shift);
+        if (*where[i]) continue;
+        numbers[i] = i == 1 ? tensor_count(part[i]->w) : in[i] * size_round_up(out[i], width);
+        all += numbers[i];
+    }
+    if (all) TRY(cpu_shared(cpu_of(b->d), all * sizeof(real), &memory));
+    for (int i = 0; i < 3; i++) {
+        if (!numbers[i]) continue;
+        if (i == 1) R(depthwise_order)(part[i]->w, memory);
+        else b->k->gemm_pack(in[i], out[i], reals(part[i]->w), 1, in[i], memory);
+        *where[i] = memory;
+        memory = (real *)memory + numbers[i];
+    }
+done:
+    return st;
+}
+
+status R(prim_bottleneck)(struct device *d, const struct bottleneck_args *a, tensor *y)
+{
+    struct block b = {.d = d,
+                      .k = KERNELS(d),
+                      .x = reals(a->x),
+                      .h = a->x->dim[1],
+                      .w = a->x->dim[2],
+                      .in = a->x->dim[3],
+                      .hidden = a->depthwise.w->dim[0],
+                      .out = y->dim[3],
+                      .oh = y->dim[1],
+                      .ow = y->dim[2],
+                      .kh = a->depthwise.w->dim[2],
+                      .kw = a->depthwise.w->dim[3],
+                      .s = a->shape,
+                      .ceiling = (real)a->ceiling,
+                      .residual = a->residual,
+                      .to = reals(y)};
+    status st = OK;
+    TRY(order(a, &b));
+    cut(&b, y->dim[0]);
+    TRY(cpu_reserve(cpu_of(d), piece_bytes(&b)));
+    TRY(pool_run(cpu_of(d)->threads, y->dim[0] * b.shares, block_piece, &b));
+done:
+    return st;
+}
