@@ -6,7 +6,8 @@ export DEBIAN_FRONTEND=noninteractive
 
 die() { echo "deb-check: $1" >&2; exit 1; }
 quietly() { "$@" > /debs/log 2>&1 || { tail -20 /debs/log; die "failed: $*"; }; }
-as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+user="setpriv --reuid=65534 --regid=65534 --clear-groups"
+as_user() { $user "$@"; }
 files() { find / -xdev \( -path /debs -o -path /proc -o -path /tmp -o -path /var/cache -o -path /var/log -o -path /var/lib/apt \
     -o -path /var/lib/dpkg -o -name 'ld.so.cache*' -o -name aux-cache \) -prune -o -print | sort; }
 
@@ -20,7 +21,8 @@ labels() {
     as_user centra classify --support /debs/known --csv /debs/new.ppm | grep -q 'new.ppm,red,' || die "a red picture is not red"
 }
 page() {
-    as_user centra serve --port 0 --json --support /debs/known > /debs/address 2> /debs/log & server=$!
+    $user centra serve --port 0 --json --support /debs/known > /debs/address 2> /debs/log & server=$! # no function: its number is the server's
+    trap 'kill "$server" 2> /dev/null || true' EXIT
     for i in $(seq 50); do test -s /debs/address && break; sleep 0.1; done
     port=$(sed -n 's/.*:\([0-9]*\)\/.*/\1/p' /debs/address)
     [ -n "$port" ] || { cat /debs/log; die "'centra serve' does not say where it is"; }
@@ -28,7 +30,10 @@ page() {
         printf 'GET /api/health HTTP/1.1\r\nHost: 127.0.0.1:$port\r\nConnection: close\r\n\r\n' >&3; cat <&3" |
         grep -q '"ok":true' || die "the server does not answer"
     kill "$server"
-    wait "$server" && die "the server ended by itself" || [ $? -eq 130 ] || die "the server does not end as it should"
+    code=0
+    wait "$server" || code=$?
+    [ "$code" -eq 130 ] || die "the server ended with $code, not 130"
+    trap - EXIT
 }
 
 program() {
