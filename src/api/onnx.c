@@ -96,7 +96,10 @@ static status add_conv(struct onnx_writer *w, const struct step *step, const str
     char name[ONNX_NAME], bias[ONNX_NAME];
     const struct step_conv *c = &step->conv;
     const tensor *weight = &c->weight;
-    const int64_t stride = (int64_t)c->stride, from = (int64_t)c->pad[0], to = (int64_t)c->pad[1];
+    const struct onnx_value *x = &w->value[step->in[0]];
+    const int64_t stride = (int64_t)c->stride;
+    int64_t pads[4];
+    for (int i = 0; i < 4; i++) pads[i] = (int64_t)(c->pad[i] + x->pad[i]);
     const bool has_bias = norm || c->bias.data;
     float *data, *shift = NULL;
     status st = OK;
@@ -107,17 +110,16 @@ static status add_conv(struct onnx_writer *w, const struct step *step, const str
     TRY(download(w, weight, data));
     if (has_bias) TRY(conv_bias(w, c, bias, &shift));
     if (norm) TRY(fold(w, norm, weight->dim[0], tensor_count(weight) / weight->dim[0], data, shift));
-    onnx_add(
-        w->model,
-        &(struct onnx_node){
-            .type = "Conv",
-            .output = output,
-            .input = {w->value[step->in[0]].name, name, has_bias ? bias : NULL},
-            .attributes = 4,
-            .attribute = {onnx_ints("kernel_shape", 2, (int64_t[]){(int64_t)weight->dim[2], (int64_t)weight->dim[3]}),
-                          onnx_ints("strides", 2, (int64_t[]){stride, stride}),
-                          onnx_ints("pads", 4, (int64_t[]){from, from, to, to}), onnx_int("group", (int64_t)c->groups)},
-        });
+    onnx_add(w->model, &(struct onnx_node){
+                           .type = "Conv",
+                           .output = output,
+                           .input = {x->name, name, has_bias ? bias : NULL},
+                           .attributes = 4,
+                           .attribute = {onnx_ints("kernel_shape", 2,
+                                                   (int64_t[]){(int64_t)weight->dim[2], (int64_t)weight->dim[3]}),
+                                         onnx_ints("strides", 2, (int64_t[]){stride, stride}),
+                                         onnx_ints("pads", 4, pads), onnx_int("group", (int64_t)c->groups)},
+                       });
 done:
     return st;
 }
@@ -175,15 +177,16 @@ static status add_clip(struct onnx_writer *w, const struct step *step, const cha
     return OK;
 }
 
-static void add_max_pool2(struct onnx_writer *w, const struct step *step, const char *output)
+static void add_max_pool(struct onnx_writer *w, const struct step *step, const char *output)
 {
-    const int64_t two[] = {2, 2};
-    onnx_add(w->model,
-             &(struct onnx_node){.type = "MaxPool",
-                                 .output = output,
-                                 .input = {w->value[step->in[0]].name},
-                                 .attributes = 2,
-                                 .attribute = {onnx_ints("kernel_shape", 2, two), onnx_ints("strides", 2, two)}});
+    const int64_t size = (int64_t)step->pool.size, stride = (int64_t)step->pool.stride, pad = (int64_t)step->pool.pad;
+    onnx_add(w->model, &(struct onnx_node){.type = "MaxPool",
+                                           .output = output,
+                                           .input = {w->value[step->in[0]].name},
+                                           .attributes = 3,
+                                           .attribute = {onnx_ints("kernel_shape", 2, (int64_t[]){size, size}),
+                                                         onnx_ints("strides", 2, (int64_t[]){stride, stride}),
+                                                         onnx_ints("pads", 4, (int64_t[]){pad, pad, pad, pad})}});
 }
 
 /* (pictures - mean) / std. A border of zeros would be another colour before than behind, so no convolution takes it in. */
@@ -215,12 +218,17 @@ static status turn(struct onnx_writer *w, const struct step *step, size_t number
     return OK;
 }
 
-/* Convolutions, norms and max pooling are of turned maps, adaptive pooling of others; the rest takes either. */
+static bool padded(const struct onnx_value *v) { return v->pad[0] || v->pad[1] || v->pad[2] || v->pad[3]; }
+
+/* Convolutions, norms and max pooling are of turned maps, adaptive pooling and padding of others; the rest takes either. */
 static status layout_fits(const struct onnx_writer *w, const struct step *step)
 {
     const bool turned = w->value[step->in[0]].turned;
-    const bool wants = step->kind == STEP_CONV || step->kind == STEP_NORM || step->kind == STEP_MAX_POOL2;
-    const bool refuses = step->kind == STEP_ADAPTIVE_POOL;
+    const bool wants = step->kind == STEP_CONV || step->kind == STEP_NORM || step->kind == STEP_MAX_POOL;
+    const bool refuses = step->kind == STEP_ADAPTIVE_POOL || step->kind == STEP_PAD;
+    if (step->kind != STEP_CONV && padded(&w->value[step->in[0]]))
+        return fail(ST_UNSUPPORTED,
+                    "a network that pads maps otherwise than for a convolution cannot be written as ONNX");
     if ((wants && !turned) || (refuses && turned) || (step->in[1] && w->value[step->in[1]].turned != turned))
         return fail(ST_UNSUPPORTED,
                     "a network with a step of kind %d on maps that lie otherwise cannot be written as ONNX",
@@ -251,8 +259,12 @@ static status add_step(struct onnx_writer *w, size_t number)
         break;
     case STEP_LEAKY_RELU: add_leaky_relu(w, step, v->name); break;
     case STEP_CLIP: st = add_clip(w, step, v->name); break;
-    case STEP_MAX_POOL2: add_max_pool2(w, step, v->name); break;
+    case STEP_MAX_POOL: add_max_pool(w, step, v->name); break;
     case STEP_ADAPTIVE_POOL: st = onnx_adaptive_pool(w, step, v->name); break;
+    case STEP_PAD: /* the convolution behind it writes it */
+        *v = w->value[step->in[0]];
+        memcpy(v->pad, step->pad, sizeof v->pad);
+        break;
     case STEP_PERMUTE: break;
     }
 done:

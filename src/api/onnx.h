@@ -9,7 +9,8 @@ enum { ONNX_NAME = 96 };
 
 struct onnx_value { /* what a step gave */
     char name[ONNX_NAME];
-    bool turned; /* [n, h, w, c] on the tape */
+    bool turned;   /* [n, h, w, c] on the tape */
+    size_t pad[4]; /* zeros around it that the convolution which takes it has to add */
 };
 
 struct onnx_writer {

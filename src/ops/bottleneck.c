@@ -4,6 +4,7 @@
  * others, and where rows of the map are too short to be worth the trouble, the block is made layer by layer. */
 #include "ops/norm.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 enum { EXPAND, DEPTHWISE, PROJECT, LAYERS, SHORTEST_ROW = 14 };
 
@@ -94,7 +95,27 @@ done:
     return st;
 }
 
-const struct op bottleneck_op = {.name = "bottleneck", .forward = bottleneck_forward, .backward = NULL};
+static size_t pointwise_steps(const struct node *n, struct steps *to, size_t x, int layer)
+{
+    const struct attr *a = n->attr;
+    const int first = first_input(a, layer);
+    const struct step_conv conv = {.weight = n->in[first]->value, .stride = 1, .groups = 1};
+    return norm_steps(to, steps_conv(to, x, &conv), n, first + 1, &a->of[layer]);
+}
+
+static size_t bottleneck_tell(const struct node *n, struct steps *to)
+{
+    const struct attr *a = n->attr;
+    const int middle = first_input(a, DEPTHWISE);
+    size_t x = n->in[0]->step;
+    if (a->widens) x = steps_clip(to, pointwise_steps(n, to, x, EXPAND), 0, a->ceiling);
+    x = norm_steps(to, depthwise_steps(to, x, &n->in[middle]->value, &a->shape), n, middle + 1, &a->of[DEPTHWISE]);
+    x = pointwise_steps(n, to, steps_clip(to, x, 0, a->ceiling), PROJECT);
+    return a->residual ? steps_add(to, x, n->in[0]->step) : x;
+}
+
+const struct op bottleneck_op = {
+    .name = "bottleneck", .forward = bottleneck_forward, .backward = NULL, .tell = bottleneck_tell};
 
 /* NULL, or why the layers do not fit each other; dim is the shape of the result. */
 static const char *misfit(const struct node *n, const struct attr *a, size_t dim[4])

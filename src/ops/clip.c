@@ -1,6 +1,7 @@
 /* clip - x, but not below one bound or above another: relu6 is op_clip(t, x, 0, 6). */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 struct bounds {
     double low, high;
@@ -19,7 +20,13 @@ static status clip_backward(struct node *n)
     return dx ? N_PRIM(n, clip_grad, &n->in[0]->value, &n->out[0]->grad, b->low, b->high, dx) : tape_status(n->tape);
 }
 
-const struct op clip_op = {.name = "clip", .forward = clip_forward, .backward = clip_backward};
+static size_t clip_tell(const struct node *n, struct steps *to)
+{
+    const struct bounds *b = n->attr;
+    return steps_clip(to, n->in[0]->step, b->low, b->high);
+}
+
+const struct op clip_op = {.name = "clip", .forward = clip_forward, .backward = clip_backward, .tell = clip_tell};
 
 var *op_clip(tape *t, var *x, double low, double high)
 {

@@ -64,7 +64,7 @@ static size_t conv2d_tell(const struct node *n, struct steps *to)
 {
     const struct attr *a = n->attr;
     const struct step_conv conv = {
-        .weight = n->in[1]->value, .stride = a->s.stride, .pad = {a->s.pad, a->s.pad}, .groups = 1};
+        .weight = n->in[1]->value, .stride = a->s.stride, .pad = {a->s.pad, a->s.pad, a->s.pad, a->s.pad}, .groups = 1};
     return steps_conv(to, n->in[0]->step, &conv);
 }
 

@@ -32,17 +32,14 @@ static status conv2d_norm_forward(struct node *n)
 static size_t conv2d_norm_tell(const struct node *n, struct steps *to)
 {
     const struct attr *a = n->attr;
-    const struct norm_input norm = {.mean = &a->of.mean,
-                                    .variance = &a->of.variance,
-                                    .gain = &n->in[2]->value,
-                                    .bias = &n->in[3]->value,
-                                    .epsilon = a->of.epsilon};
-    const struct step_conv conv = {
-        .weight = n->in[1]->value, .stride = a->how.stride, .pad = {a->how.pad, a->how.pad}, .groups = 1};
+    const struct step_conv conv = {.weight = n->in[1]->value,
+                                   .stride = a->how.stride,
+                                   .pad = {a->how.pad, a->how.pad, a->how.pad, a->how.pad},
+                                   .groups = 1};
     size_t x = steps_conv(to, n->in[0]->step, &conv);
-    x = steps_leaky_relu(to, steps_norm(to, x, &norm), a->how.slope);
+    x = steps_leaky_relu(to, norm_steps(to, x, n, 2, &a->of), a->how.slope);
     if (a->how.ceiling > 0) x = steps_clip(to, x, a->how.slope > 0 ? -INFINITY : 0, a->how.ceiling);
-    return a->how.pool ? steps_max_pool2(to, x) : x;
+    return a->how.pool ? steps_max_pool(to, x, &(struct pool_shape){.size = 2, .stride = 2}) : x;
 }
 
 const struct op conv2d_norm_op = {.name = "conv2d_norm",

@@ -2,6 +2,7 @@
  * around the map: [n, (h + top + bottom - kh) / stride + 1, ..., c]. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 status depthwise_ready(struct node *n, const struct conv_ready **out)
 {
@@ -33,7 +34,22 @@ static status depthwise_backward(struct node *n)
     return st;
 }
 
-const struct op depthwise_op = {.name = "depthwise", .forward = depthwise_forward, .backward = depthwise_backward};
+size_t depthwise_steps(struct steps *to, size_t x, const tensor *weight, const struct depthwise_shape *s)
+{
+    const struct step_conv conv = {.weight = *weight,
+                                   .stride = s->stride,
+                                   .pad = {s->top, s->left, s->bottom, s->right},
+                                   .groups = weight->dim[0]};
+    return steps_conv(to, x, &conv);
+}
+
+static size_t depthwise_tell(const struct node *n, struct steps *to)
+{
+    return depthwise_steps(to, n->in[0]->step, &n->in[1]->value, n->attr);
+}
+
+const struct op depthwise_op = {
+    .name = "depthwise", .forward = depthwise_forward, .backward = depthwise_backward, .tell = depthwise_tell};
 
 /* NULL, or why x, weight and shape do not fit; rank 4 is known. */
 static const char *misfit(const tensor *x, const tensor *w, const struct depthwise_shape *s)

@@ -1,6 +1,7 @@
 /* depthwise_norm - a depthwise convolution with the batch norm and the activation behind it folded in: inference only. */
 #include "ops/norm.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 struct attr {
     struct depthwise_shape shape;
@@ -21,7 +22,15 @@ static status depthwise_norm_forward(struct node *n)
     return st == OK ? N_PRIM(n, depthwise, &args, &n->out[0]->value) : st;
 }
 
-const struct op depthwise_norm_op = {.name = "depthwise_norm", .forward = depthwise_norm_forward, .backward = NULL};
+static size_t depthwise_norm_tell(const struct node *n, struct steps *to)
+{
+    const struct attr *a = n->attr;
+    const size_t x = norm_steps(to, depthwise_steps(to, n->in[0]->step, &n->in[1]->value, &a->shape), n, 2, &a->of);
+    return a->ceiling > 0 ? steps_clip(to, x, 0, a->ceiling) : x;
+}
+
+const struct op depthwise_norm_op = {
+    .name = "depthwise_norm", .forward = depthwise_norm_forward, .backward = NULL, .tell = depthwise_norm_tell};
 
 var *op_depthwise_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, const struct depthwise_shape *s,
                        double ceiling)

@@ -2,6 +2,7 @@
  * equals the gradient goes to the first, row by row. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 static status max_pool_forward(struct node *n)
 {
@@ -16,7 +17,13 @@ static status max_pool_backward(struct node *n)
     return dx ? N_PRIM(n, max_pool_grad, &n->in[0]->value, &n->out[0]->grad, *s, dx) : tape_status(n->tape);
 }
 
-const struct op max_pool_op = {.name = "max_pool", .forward = max_pool_forward, .backward = max_pool_backward};
+static size_t max_pool_tell(const struct node *n, struct steps *to)
+{
+    return steps_max_pool(to, n->in[0]->step, n->attr);
+}
+
+const struct op max_pool_op = {
+    .name = "max_pool", .forward = max_pool_forward, .backward = max_pool_backward, .tell = max_pool_tell};
 
 var *op_max_pool(tape *t, var *x, const struct pool_shape *s)
 {

@@ -12,7 +12,10 @@ static status max_pool2_backward(struct node *n)
     return dx ? N_PRIM(n, max_pool2_grad, &n->in[0]->value, &n->out[0]->grad, dx) : tape_status(n->tape);
 }
 
-static size_t max_pool2_tell(const struct node *n, struct steps *to) { return steps_max_pool2(to, n->in[0]->step); }
+static size_t max_pool2_tell(const struct node *n, struct steps *to)
+{
+    return steps_max_pool(to, n->in[0]->step, &(struct pool_shape){.size = 2, .stride = 2});
+}
 
 const struct op max_pool2_op = {
     .name = "max_pool2", .forward = max_pool2_forward, .backward = max_pool2_backward, .tell = max_pool2_tell};

@@ -18,6 +18,8 @@ bool norm_fits(struct node *n, int first, const struct norm_running *a);
  * shift: in the memory that the two tensors have, or where the gain is frozen in what is kept with it. */
 status norm_fold(struct node *n, int first, const struct norm_running *of, tensor *scale, tensor *shift);
 /* The tape does not train, and the norm has a number for each channel. */
+/* The norm as a step. */
+size_t norm_steps(struct steps *to, size_t x, const struct node *n, int first, const struct norm_running *of);
 bool norm_folds(struct node *n, int first, const struct norm_running *of, size_t channels);
 
 /* ops/norm_sync.c: whether the batch of this tape lies on several processes. */

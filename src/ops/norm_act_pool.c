@@ -88,7 +88,7 @@ static size_t norm_act_pool_tell(const struct node *n, struct steps *to)
     size_t x = steps_norm(to, n->in[0]->step, &args.of[0]);
     if (has_residual(n)) x = steps_add(to, x, steps_norm(to, n->in[3]->step, &args.of[1]));
     x = steps_leaky_relu(to, x, a->slope);
-    return a->pool ? steps_max_pool2(to, x) : x;
+    return a->pool ? steps_max_pool(to, x, &(struct pool_shape){.size = 2, .stride = 2}) : x;
 }
 
 const struct op norm_act_pool_op = {.name = "norm_act_pool",

@@ -3,6 +3,7 @@
  * Those of a frozen norm are kept beside its gain and made once. */
 #include "base/size.h"
 #include "ops/norm.h"
+#include "ops/steps.h"
 
 status norm_fold(struct node *n, int first, const struct norm_running *of, tensor *scale, tensor *shift)
 {
@@ -34,4 +35,14 @@ bool norm_folds(struct node *n, int first, const struct norm_running *of, size_t
         return false;
     }
     return true;
+}
+
+size_t norm_steps(struct steps *to, size_t x, const struct node *n, int first, const struct norm_running *of)
+{
+    const struct norm_input norm = {.mean = &of->mean,
+                                    .variance = &of->variance,
+                                    .gain = &n->in[first]->value,
+                                    .bias = &n->in[first + 1]->value,
+                                    .epsilon = of->epsilon};
+    return steps_norm(to, x, &norm);
 }

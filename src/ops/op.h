@@ -93,9 +93,10 @@ bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4]);
 /* The weights of a frozen parameter in the device's form, made at their first use; NULL: there is none. */
 status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out);
 
-/* ops/depthwise.c: the same two for filters of one channel each. */
+/* ops/depthwise.c: the same two for filters of one channel each, and the convolution as a step (ops/steps.h). */
 bool depthwise_fits(struct node *n, const struct depthwise_shape *s, size_t dim[4]);
 status depthwise_ready(struct node *n, const struct conv_ready **out);
+size_t depthwise_steps(struct steps *to, size_t x, const tensor *weight, const struct depthwise_shape *s);
 
 /* ops/matrices.c: [m, k] or [batch, m, k]. */
 /* [m, k] as [1, m, k]. */

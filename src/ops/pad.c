@@ -1,6 +1,7 @@
 /* pad - zeros around maps: [..., h, w] to [..., top + h + bottom, left + w + right]. */
 #include "ops/op.h"
 #include "ops/ops.h"
+#include "ops/steps.h"
 
 enum { MOST_PAD = 1 << 16 };
 
@@ -46,7 +47,14 @@ done:
     return st;
 }
 
-const struct op pad_op = {.name = "pad", .forward = pad_forward, .backward = pad_backward};
+static size_t pad_tell(const struct node *n, struct steps *to)
+{
+    const struct pad *p = n->attr;
+    if (n->in[0]->value.rank != 4) return steps_fail(to, "only maps [n, c, h, w] can be padded");
+    return steps_pad(to, n->in[0]->step, (size_t[]){p->top, p->left, p->bottom, p->right});
+}
+
+const struct op pad_op = {.name = "pad", .forward = pad_forward, .backward = pad_backward, .tell = pad_tell};
 
 var *op_pad(tape *t, var *x, const struct pad *p)
 {

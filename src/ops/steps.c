@@ -73,7 +73,8 @@ size_t steps_conv(struct steps *s, size_t x, const struct step_conv *conv)
     if (!step) return 0;
     step->conv = *conv;
     for (int i = 1; i < 3; i++)
-        step->dim[i] = (step->dim[i] + conv->pad[0] + conv->pad[1] - conv->weight.dim[i + 1]) / conv->stride + 1;
+        step->dim[i] = (step->dim[i] + conv->pad[i - 1] + conv->pad[i + 1] - conv->weight.dim[i + 1]) / conv->stride +
+                       1;
     step->dim[3] = conv->weight.dim[0];
     return number_of(s, step);
 }
@@ -116,12 +117,22 @@ size_t steps_clip(struct steps *s, size_t x, double low, double high)
     return number_of(s, step);
 }
 
-size_t steps_max_pool2(struct steps *s, size_t x)
+size_t steps_max_pool(struct steps *s, size_t x, const struct pool_shape *pool)
 {
-    struct step *step = append(s, STEP_MAX_POOL2, x);
+    struct step *step = append(s, STEP_MAX_POOL, x);
     if (!step) return 0;
-    step->dim[1] /= 2;
-    step->dim[2] /= 2;
+    step->pool = *pool;
+    for (int i = 1; i < 3; i++) step->dim[i] = (step->dim[i] + 2 * pool->pad - pool->size) / pool->stride + 1;
+    return number_of(s, step);
+}
+
+size_t steps_pad(struct steps *s, size_t x, const size_t pad[4])
+{
+    struct step *step = append(s, STEP_PAD, x);
+    if (!step) return 0;
+    memcpy(step->pad, pad, sizeof step->pad);
+    step->dim[2] += pad[0] + pad[2];
+    step->dim[3] += pad[1] + pad[3];
     return number_of(s, step);
 }
 

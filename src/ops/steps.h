@@ -15,7 +15,8 @@ enum step_kind {
     STEP_ADD,           /* of two results of one shape */
     STEP_LEAKY_RELU,    /* of each number, as the next */
     STEP_CLIP,          /* into [low, high]: relu6 is 0 to 6 */
-    STEP_MAX_POOL2,     /* of [n, h, w, c], as op_max_pool2 */
+    STEP_MAX_POOL,      /* of [n, h, w, c], as op_max_pool */
+    STEP_PAD,           /* zeros around maps [n, c, h, w], as op_pad */
     STEP_ADAPTIVE_POOL, /* of [n, c, h, w], as op_adaptive_pool */
     STEP_PERMUTE
 };
@@ -30,7 +31,7 @@ struct step {
         struct step_conv {
             tensor weight;         /* [out, in / groups, kh, kw]; memory of the device, as below */
             tensor bias;           /* [out]; data NULL: none */
-            size_t stride, pad[2]; /* zeros before the first row and column, and behind the last */
+            size_t stride, pad[4]; /* zeros above, left, below, right */
             size_t groups;         /* 1, or c for a depthwise one */
         } conv;
         struct {
@@ -41,6 +42,8 @@ struct step {
         struct {
             double low, high;
         } clip;
+        struct pool_shape pool;
+        size_t pad[4];       /* as of a convolution */
         int order[MAX_RANK]; /* axis i of the result is axis order[i] */
     };
 };
@@ -67,7 +70,8 @@ size_t steps_norm(struct steps *s, size_t x, const struct norm_input *by); /* by
 size_t steps_add(struct steps *s, size_t a, size_t b);
 size_t steps_leaky_relu(struct steps *s, size_t x, double slope); /* 1: no step at all */
 size_t steps_clip(struct steps *s, size_t x, double low, double high);
-size_t steps_max_pool2(struct steps *s, size_t x);
+size_t steps_max_pool(struct steps *s, size_t x, const struct pool_shape *pool);
+size_t steps_pad(struct steps *s, size_t x, const size_t pad[4]);
 size_t steps_adaptive_pool(struct steps *s, size_t x, size_t height, size_t width);
 size_t steps_permute(struct steps *s, size_t x, const int *order);
 /* "only relu can": the op is known, but not with these settings. Returns 0. */

@@ -44,6 +44,8 @@ TEST(every_network_can_be_written_as_onnx_with_its_norms_folded)
     } nets[] = {{"conv4", "width", "4", 4, 0},
                 {"conv4-19", "width", "4", 4, 0},
                 {"resnet12", "widths", "4,4,8,8", 16, 0},
+                {"mobilenetv2", "width", "0.25", 52, 0},
+                {"resnet18", "width", "8", 20, 0},
                 {"wrn", "depth", "10", 10, 4}}; /* norms behind a sum, or behind a convolution that others take too */
     centra_session *s = NULL;
     REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
@@ -51,7 +53,7 @@ TEST(every_network_can_be_written_as_onnx_with_its_norms_folded)
     for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
         centra_net *net = NULL;
         EXPECT_OK((status)make(s, nets[i].net, nets[i].key, nets[i].value, CENTRA_F32, &net));
-        EXPECT_OK((status)centra_net_write_onnx(net, 84, file_in_folder()));
+        EXPECT_OK((status)centra_net_write_onnx(net, 96, file_in_folder()));
         EXPECT_INT(occurrences(file_in_folder(), "\x22\x04"
                                                  "Conv"),
                    nets[i].convolutions); /* field 4 of a node: its type */
@@ -82,7 +84,7 @@ TEST(a_depthwise_convolution_with_relu6_can_be_written_as_onnx)
     const struct step_conv conv = {.weight = host(weight, 4, (size_t[]){3, 1, 3, 3}),
                                    .bias = host(bias, 1, (size_t[]){3}),
                                    .stride = 2,
-                                   .pad = {0, 1},
+                                   .pad = {0, 0, 1, 1},
                                    .groups = 3};
     size_t y = steps_conv(&steps, steps_permute(&steps, x.step, (int[]){0, 2, 3, 1}), &conv);
     y = steps_permute(&steps, steps_clip(&steps, y, 0, 6), (int[]){0, 3, 1, 2});

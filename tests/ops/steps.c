@@ -38,8 +38,8 @@ TEST(a_traced_tape_tells_fused_ops_step_by_step)
     tape_trace(w.t, NULL);
     EXPECT_OK(tape_status(w.t));
     static const enum step_kind wanted[] = {
-        STEP_INPUT, STEP_PERMUTE, STEP_CONV,      STEP_NORM, STEP_LEAKY_RELU, STEP_CONV,    STEP_NORM,
-        STEP_NORM,  STEP_ADD,     STEP_MAX_POOL2, STEP_ADD,  STEP_LEAKY_RELU, STEP_PERMUTE, STEP_ADAPTIVE_POOL};
+        STEP_INPUT, STEP_PERMUTE, STEP_CONV,     STEP_NORM, STEP_LEAKY_RELU, STEP_CONV,    STEP_NORM,
+        STEP_NORM,  STEP_ADD,     STEP_MAX_POOL, STEP_ADD,  STEP_LEAKY_RELU, STEP_PERMUTE, STEP_ADAPTIVE_POOL};
     expect_kinds(&s, sizeof wanted / sizeof wanted[0], wanted);
     REQUIRE(s.count == 14 && y);
     EXPECT_INT(y->step, 14);
@@ -100,7 +100,7 @@ TEST(steps_clip_and_depthwise_convolutions_have_their_shapes)
     const tensor weight = {.type = DT_F32, .rank = 4, .dim = {4, 1, 3, 3}};
     var x = {.value = {.type = DT_F32, .rank = 4, .dim = {1, 9, 8, 4}}};
     EXPECT_OK(steps_input(&s, &x));
-    const struct step_conv depthwise = {.weight = weight, .stride = 2, .pad = {0, 1}, .groups = 4};
+    const struct step_conv depthwise = {.weight = weight, .stride = 2, .pad = {0, 0, 1, 1}, .groups = 4};
     const size_t y = steps_clip(&s, steps_conv(&s, x.step, &depthwise), 0, 6);
     EXPECT_INT(y, 3);
     EXPECT(s.at[y].dim[1] == 4 && s.at[y].dim[2] == 4 && s.at[y].dim[3] == 4);

@@ -36,7 +36,9 @@ def conv(x, w, b=None, *, strides, pads, group, kernel_shape):
     return y if b is None else y + b[:, None, None]
 
 
-def pool(x, reduce, *, kernel_shape, strides):
+def pool(x, reduce, *, kernel_shape, strides, pads=(0, 0, 0, 0)):
+    top, left, bottom, right = pads
+    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=-np.inf)
     windows = np.lib.stride_tricks.sliding_window_view(x, tuple(kernel_shape), (2, 3))
     return reduce(windows[:, :, ::strides[0], ::strides[1]], (4, 5))
 
@@ -128,6 +130,45 @@ def wrn():
     return w
 
 
+def mobilenetv2():
+    w, before = Weights(5), 16
+    w.conv("stem", 16, 3, 3)
+    w.norm("stem.norm", 16)
+    # expansion, channels at width 0.5, blocks: Sandler et al. 2018, table 2
+    number = 0
+    for expansion, width, blocks in ((1, 8, 1), (6, 16, 2), (6, 16, 3), (6, 32, 4), (6, 48, 3), (6, 80, 3), (6, 160, 1)):
+        for _ in range(blocks):
+            number += 1
+            hidden = before * expansion
+            parts = [("expand", hidden, before, 1)] if expansion > 1 else []
+            parts += [("depthwise", hidden, 1, 3), ("project", width, hidden, 1)]
+            for part, out, channels, k in parts:
+                w.conv(f"block{number:02}.{part}", out, channels, k)
+                w.norm(f"block{number:02}.{part}.norm", out)
+            before = width
+    w.conv("last", 1280, before, 1)
+    w.norm("last.norm", 1280)
+    return w
+
+
+def resnet18():
+    w, before = Weights(6), 64
+    w.conv("conv1", 64, 3, 7)
+    w.norm("bn1", 64)
+    for stage, width in enumerate((64, 128, 256, 512), 1):
+        for block in (0, 1):
+            name = f"layer{stage}.{block}"
+            w.conv(f"{name}.conv1", width, before, 3)
+            w.norm(f"{name}.bn1", width)
+            w.conv(f"{name}.conv2", width, width, 3)
+            w.norm(f"{name}.bn2", width)
+            if before != width:
+                w.conv(f"{name}.downsample.0", width, before, 1)
+                w.norm(f"{name}.downsample.1", width)
+            before = width
+    return w
+
+
 class Onnx(unittest.TestCase):
     def check(self, backbone, options, weights, side, wanted_nodes):
         with rig.folder() as name:
@@ -169,6 +210,14 @@ class Onnx(unittest.TestCase):
         options = {"depth": 16, "widen": 1}
         self.check("wrn", options, wrn(), 84, {"BatchNormalization": 7, "AveragePool": 1, "MatMul": 0, "Add": 6})
         self.check("wrn", options, wrn(), 48, {"AveragePool": 0, "MatMul": 2})  # 12 to 5: cells of different sizes
+
+    def test_mobilenetv2(self):
+        for border in ("tensorflow", "symmetric"):
+            self.check("mobilenetv2", {"width": 0.5, "border": border}, mobilenetv2(), 97,
+                       {"Conv": 52, "BatchNormalization": 0, "Clip": 35, "Add": 10})
+
+    def test_resnet18(self):
+        self.check("resnet18", {}, resnet18(), 96, {"Conv": 20, "BatchNormalization": 0, "MaxPool": 1, "Add": 8})
 
     def test_a_model_with_its_own_side_and_colours(self):
         model = centra.Model(rig.MODEL)
