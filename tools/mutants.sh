@@ -34,7 +34,8 @@ slow="ops/networks ops/threads heads/nonfinite heads/registry heads/walk_propert
     api/score api/params"
 more() { # more FILE: what takes long and is about few files
     case $1 in
-        *norm*) echo ops/norm_act_pool nets/ ;;
+        *norm*) echo ops/norm_act_pool nets/ peers/gradients ;;
+        *conv2d* | *dropout*) echo nets/ ;;
         *chunks* | *walk*) echo heads/chunks heads/walk_ ;;
         *tape* | *node*) echo api/allocations api/faults ;;
     esac
