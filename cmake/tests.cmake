@@ -27,7 +27,7 @@ if(TARGET centra)
 endif()
 
 set(centra_test_seconds 600) # a hang is a failure
-if(CENTRA_SANITIZE)
+if(CENTRA_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Coverage") # counting takes its time too
     set(centra_test_seconds 1800)
 endif()
 function(centra_add_test name folder)

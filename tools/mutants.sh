@@ -34,7 +34,8 @@ slow="ops/networks ops/threads heads/nonfinite heads/registry heads/walk_propert
     api/score api/params"
 more() { # more FILE: what takes long and is about few files
     case $1 in
-        *norm*) echo ops/norm_act_pool nets/ ;;
+        *norm*) echo ops/norm_act_pool nets/ peers/gradients ;;
+        *conv2d* | *dropout*) echo nets/ ;;
         *chunks* | *walk*) echo heads/chunks heads/walk_ ;;
         *tape* | *node*) echo api/allocations api/faults ;;
     esac
@@ -43,29 +44,41 @@ cp "$build/centra-tests" "$out/mutant-tests"
 run 1200 $quick && run 1200 $slow || { tail -20 "$out/mutant.log"; echo "mutants: the tests fail without any"; exit 1; }
 
 killed=0 survived=0 hung=0 same=0 invalid=0
-: > "$out/survivors.txt"
 started=$(date +%s)
-while IFS=@ read -r file line column from to; do
-    text=$(sed -n "${line}p" "$file" | sed 's/^ *//')
-    key=$(printf '%s@%s@%s@%s\n' "$file" "$text" "$from" "$to" | sed 's/@ \([^ ]*\) @ \([^ ]*\) $/@\1@\2/')
-    if grep -qxF "$key" tools/mutants.txt; then same=$((same + 1)); continue; fi
-    awk -v n="$line" -v at="$column" -v from="$from" -v to="$to" '
-        NR == n { $0 = substr($0, 1, at - 1) to substr($0, at + length(from)) } { print }' "$file" > "$out/mutant.c"
-    make=$(compile "$file")
-    if ! (cd "$build" && $make -w -o "$out/mutant.o" -c "$out/mutant.c") > "$out/mutant.log" 2>&1; then
-        invalid=$((invalid + 1)); continue
-    fi
+key_of() { # key_of FILE LINE FROM TO: how tools/mutants.txt names it
+    printf '%s@%s@%s@%s\n' "$1" "$(sed -n "$2p" "$1" | sed 's/^ *//')" "$3" "$4" | sed 's/@ \([^ ]*\) @ \([^ ]*\) $/@\1@\2/'
+}
+build_mutant() { # build_mutant FILE LINE COLUMN FROM TO: 1 when it does not compile
+    awk -v n="$2" -v at="$3" -v from="$4" -v to="$5" '
+        NR == n { $0 = substr($0, 1, at - 1) to substr($0, at + length(from)) } { print }' "$1" > "$out/mutant.c"
+    make=$(compile "$1")
+    (cd "$build" && $make -w -o "$out/mutant.o" -c "$out/mutant.c") > "$out/mutant.log" 2>&1 || return 1
     (cd "$build" && sh -c "$link") > "$out/mutant.log" 2>&1 || { cat "$out/mutant.log"; exit 1; }
+}
+count_dead() { # count_dead STATUS
+    case $1 in 124 | 137) hung=$((hung + 1)) ;; *) killed=$((killed + 1)) ;; esac
+}
+
+# first the quick tests for all of them, then the others for who is left
+: > "$out/left.txt"
+while IFS=@ read -r file line column from to; do
+    if grep -qxF "$(key_of "$file" "$line" "$from" "$to")" tools/mutants.txt; then same=$((same + 1)); continue; fi
+    build_mutant "$file" "$line" "$column" "$from" "$to" || { invalid=$((invalid + 1)); continue; }
     status=0
     run 60 $quick || status=$?
-    [ $status -ne 0 ] || run 240 $slow $(more "$file") || status=$?
-    case $status in
-        0) survived=$((survived + 1)); echo "$key" >> "$out/survivors.txt"
-            echo "survived: $file:$line:$column:$from->$to: $text" ;;
-        124 | 137) hung=$((hung + 1)) ;;
-        *) killed=$((killed + 1)) ;;
-    esac
+    if [ $status -eq 0 ]; then echo "$file@$line@$column@$from@$to" >> "$out/left.txt"; else count_dead $status; fi
 done < "$out/drawn.txt"
+echo "$killed killed and $hung ended by the quick tests, $(wc -l < "$out/left.txt") left"
+
+: > "$out/survivors.txt"
+while IFS=@ read -r file line column from to; do
+    build_mutant "$file" "$line" "$column" "$from" "$to"
+    status=0
+    run 240 $slow $(more "$file") || status=$?
+    [ $status -eq 0 ] || { count_dead $status; continue; }
+    survived=$((survived + 1))
+    key_of "$file" "$line" "$from" "$to" | tee -a "$out/survivors.txt"
+done < "$out/left.txt"
 
 total=$((killed + hung + survived))
 {

@@ -75,7 +75,7 @@ void interrupt_hold(void) { held = 1; }
 void interrupt_release(void)
 {
     held = 0;
-    if (interrupted) _exit(EXIT_INTERRUPTED);
+    if (interrupted) exit(EXIT_INTERRUPTED); /* no handler any more: what is registered for the end may run */
 }
 
 bool interrupt_pending(void) { return interrupted != 0; }

@@ -207,6 +207,47 @@ TEST(fit_draws_differ_between_episodes_and_seeds_alone)
 static const char *const names[] = {"baseline",   "baseline+mcl",   "baseline++",  "baseline+++mcl",
                                     "neg-cosine", "neg-cosine+mcl", "neg-softmax", "neg-softmax+mcl"};
 
+/* Two shots come in both orders, about as often: a shuffle that leaves a place alone is none. */
+TEST(fit_draws_orders_without_a_favourite)
+{
+    static const double x[] = {0, 1, 1, 0};
+    static const int32_t labels[] = {0, 1};
+    struct fit_weights at;
+    struct world w;
+    size_t first = 0;
+    REQUIRE(rig_open(&w, NULL, 1, DT_F64));
+    REQUIRE(fit_draw(w.t, &usual, &(struct fit_task){FIT_LINEAR, 2, 2, 2, x, labels, 0}, &at) == OK);
+    for (int64_t e = 0; e < usual.epochs; e++) {
+        EXPECT_INT(at.order[2 * e] + at.order[2 * e + 1], 1);
+        first += at.order[2 * e] == 0;
+    }
+    EXPECT(first > 30 && first < 70); /* of 100: four deviations */
+    world_close(&w);
+}
+
+/* Features behind a ReLU are often equal, above all the first ones: then the next ones rank the shots. */
+TEST(fit_draws_do_not_depend_on_the_order_of_shots_that_begin_alike)
+{
+    enum { SHOTS = 4, CHANNELS = 3 };
+    static const double x[SHOTS * CHANNELS] = {0, 3, 1, 0, 1, 5, 0, 1, 2, 0, 2, 2};
+    static const int32_t labels[SHOTS] = {0, 1, 0, 1};
+    double turned[SHOTS * CHANNELS];
+    int32_t turned_labels[SHOTS];
+    struct fit_weights one, two;
+    struct world w;
+    for (size_t i = 0; i < SHOTS; i++) {
+        memcpy(turned + i * CHANNELS, x + (SHOTS - 1 - i) * CHANNELS, CHANNELS * sizeof *x);
+        turned_labels[i] = labels[SHOTS - 1 - i];
+    }
+    REQUIRE(rig_open(&w, NULL, 1, DT_F64));
+    REQUIRE(fit_draw(w.t, &usual, &(struct fit_task){FIT_LINEAR, SHOTS, 2, CHANNELS, x, labels, 0}, &one) == OK);
+    REQUIRE(fit_draw(w.t, &usual, &(struct fit_task){FIT_LINEAR, SHOTS, 2, CHANNELS, turned, turned_labels, 0}, &two) ==
+            OK);
+    for (size_t i = 0; i < SHOTS * (size_t)usual.epochs; i++) EXPECT_INT(two.order[i], SHOTS - 1 - one.order[i]);
+    for (size_t i = 0; i < 2 * CHANNELS; i++) EXPECT_NEAR(two.weight[i], one.weight[i], 0);
+    world_close(&w);
+}
+
 /* Two classes along two axes, far apart. */
 TEST(fitted_heads_solve_a_separable_episode)
 {

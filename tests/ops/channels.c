@@ -34,6 +34,10 @@ TEST(only_pictures_in_f32_become_halves_and_no_other_op_takes_them)
     tape_reset(w.t, TAPE_TRAINING);
     EXPECT(!op_channels_first(w.t, world_constant(&w, DIMS(1, 1, 1, 2), NUMBERS(1, 2))));
     EXPECT(tape_status(w.t) == ST_SHAPE);
+    tape_reset(w.t, TAPE_TRAINING);
+    EXPECT(!op_channels_last(w.t, world_constant(&w, DIMS(1, 2), NUMBERS(1, 2))));
+    EXPECT(tape_status(w.t) == ST_SHAPE);
+    EXPECT_TEXT(error_text(), "op channels_last: the input is f32 [1, 2]; it must be f32 [n, c, h, w]");
     world_close(&w);
 }
 

@@ -64,6 +64,16 @@ static var *e_entropy(const struct vars *v) { return op_cross_entropy(v->t, v->v
 static var *e_nll(const struct vars *v) { return op_nll(v->t, v->m23, reals(v)); }
 static var *e_labels(const struct vars *v) { return op_nll(v->t, v->m32, op_labels(v->t, (int32_t[]){0, 2, 1}, 3, 2)); }
 static var *e_pool(const struct vars *v) { return op_adaptive_pool(v->t, v->cube, 1, 1); }
+static var *e_pool_flat(const struct vars *v)
+{
+    return op_adaptive_pool(v->t, world_constant(&(struct world){.t = v->t, .type = DT_F64}, DIMS(1, 1, 0, 2), NULL), 1,
+                            1);
+}
+static var *e_pool_thin(const struct vars *v)
+{
+    return op_adaptive_pool(v->t, world_constant(&(struct world){.t = v->t, .type = DT_F64}, DIMS(1, 1, 2, 0), NULL), 1,
+                            1);
+}
 static var *e_pool_to(const struct vars *v)
 {
     return op_adaptive_pool(v->t, op_reshape(v->t, v->m23, DIMS(1, 1, 2, 3)), 0, 1);
@@ -221,6 +231,8 @@ static const struct error_case cases[] = {
     {e_nll, ST_USAGE, "op nll: the labels are f64; they must be i32"},
     {e_labels, ST_VALUE, "label 1 is 2, but must lie between 0 and 1 (there are 2 classes)"},
     {e_pool, ST_SHAPE, "op adaptive_pool: the input has shape [2, 2, 2]; it must be [n, c, h, w], not empty"},
+    {e_pool_flat, ST_SHAPE, "op adaptive_pool: the input has shape [1, 1, 0, 2]; it must be [n, c, h, w], not empty"},
+    {e_pool_thin, ST_SHAPE, "op adaptive_pool: the input has shape [1, 1, 2, 0]; it must be [n, c, h, w], not empty"},
     {e_pool_to, ST_USAGE, "op adaptive_pool: cannot pool to 0 x 1 cells"},
     {e_conv, ST_SHAPE, "op conv2d: shapes [2, 3] and [2, 2, 2, 1]; they must be [n, h, w, in] and [out, in, kh, kw]"},
     {e_conv_stride, ST_USAGE,
