@@ -16,7 +16,10 @@ TEST(networks_have_the_released_numbers_of_parameters)
     static const struct {
         const char *net;
         size_t trained, tensors, channels;
-    } cases[] = {{"conv4", 112832, 20, 64}, {"conv4-19", 112704, 16, 64}, {"resnet12", 12424320, 80, 640}, {"resnet18", 11176512, 100, 512}};
+    } cases[] = {{"conv4", 112832, 20, 64},
+                 {"conv4-19", 112704, 16, 64},
+                 {"resnet12", 12424320, 80, 640},
+                 {"resnet18", 11176512, 100, 512}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct net_rig r;
         if (!net_rig_open(&r, NULL, 1, DT_F32, cases[i].net)) continue;
