@@ -1,12 +1,12 @@
 /* bottleneck - an inverted residual block (Sandler et al. 2018) with its norms folded in: inference only.
  *
  * Its inner maps have six times the channels of its ends. A device that offers the whole block need never store them; on
- * others, and where rows of the map are too short to be worth the trouble, the block is made layer by layer. */
+ * others, and where rows of the map are too short or too few to be worth the trouble, the block is made layer by layer. */
 #include "ops/norm.h"
 #include "ops/ops.h"
 #include "ops/steps.h"
 
-enum { EXPAND, DEPTHWISE, PROJECT, LAYERS, SHORTEST_ROW = 14 };
+enum { EXPAND, DEPTHWISE, PROJECT, LAYERS, SHORTEST_ROW = 14, FEWEST_ROWS = 28 };
 
 struct attr {
     struct norm_running of[LAYERS];
@@ -89,7 +89,9 @@ static status bottleneck_forward(struct node *n)
     if (a->widens) TRY(fold_layer(n, EXPAND, folded[EXPAND], &b.expand));
     TRY(fold_layer(n, DEPTHWISE, folded[DEPTHWISE], &b.depthwise));
     TRY(fold_layer(n, PROJECT, folded[PROJECT], &b.project));
-    if (!n->dev->prim[n->type].bottleneck || n->out[0]->value.dim[2] < SHORTEST_ROW) return by_layers(n, &b);
+    const size_t *dim = n->out[0]->value.dim;
+    const bool whole = dim[2] >= SHORTEST_ROW && dim[0] * dim[1] >= FEWEST_ROWS;
+    if (!whole || !n->dev->prim[n->type].bottleneck) return by_layers(n, &b);
     TRY(N_PRIM(n, bottleneck, &b, &n->out[0]->value));
 done:
     return st;

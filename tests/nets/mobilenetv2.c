@@ -255,3 +255,29 @@ TEST(mobilenetv2_agrees_with_a_trained_network_at_every_stage)
         net_rig_close(&r);
     }
 }
+
+TEST(mobilenetv2_survives_every_failed_allocation)
+{
+    struct net_rig r;
+    size_t n = 1;
+    REQUIRE(open_with(&r, 1, DT_F32, OPTIONS({"width", "0.1"}, )));
+    if (!r.w.dev->on_host) {
+        test_skip("only the host's allocations can be made to fail");
+        goto done;
+    }
+    params_freeze(r.p); /* forms of weights and folded norms are made then, too */
+    for (bool failed = true; failed && n < 2000; n++) {
+        alloc_fail_at(n);
+        const var *y = run(&r, NET_EVAL, TAPE_INFERENCE, 1, 96, 96);
+        failed = alloc_did_fail();
+        alloc_fail_at(0);
+        if (!failed) EXPECT(y);
+        else if (!y && tape_status(r.w.t) != OK) EXPECT_STATUS(tape_status(r.w.t), ST_MEMORY);
+    }
+    EXPECT(n > 10);
+    const size_t before = alloc_count();
+    EXPECT(run(&r, NET_EVAL, TAPE_INFERENCE, 1, 96, 96));
+    EXPECT_INT(alloc_count() - before, 1); /* the pictures of this test, and nothing else */
+done:
+    net_rig_close(&r);
+}

@@ -6,7 +6,7 @@
 #include "cpu/prims/depthwise.h"
 #include <string.h>
 
-enum { WIDE_BYTES = 320 << 10, PIECES = 4, FEW_PICTURES = 4 };
+enum { WIDE_BYTES = 320 << 10, PIECES = 4, FEW_PICTURES = 4, FEWEST_ROWS = 14 };
 
 struct block {
     struct device *d;
@@ -129,9 +129,9 @@ static void cut(struct block *b, size_t pictures)
     const size_t each = size_max(1, WIDE_BYTES / size_max(1, b->line * sizeof(real)));
     b->band = each > b->kh ? (each - b->kh) / b->s.stride + 1 : 1;
     b->shares = pictures >= FEW_PICTURES ? 1 : PIECES;
-    b->share = size_div_up(b->oh, b->shares);
+    b->share = size_max(size_div_up(b->oh, b->shares), FEWEST_ROWS); /* rows at a piece's ends are widened twice */
     b->shares = size_div_up(b->oh, b->share);
-    b->band = size_min(b->band, b->share);
+    b->band = size_min(b->band, size_min(b->share, b->oh));
     b->held = (b->band - 1) * b->s.stride + b->kh;
 }
 
