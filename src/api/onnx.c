@@ -248,7 +248,8 @@ static status add_step(struct onnx_writer *w, size_t number)
     switch (step->kind) {
     case STEP_INPUT: st = add_input(w, step, v->name); break;
     case STEP_CONV:
-        if (folds_into_norm(w, number)) *v = w->value[step->in[0]]; /* the norm will write both */
+        if (folds_into_norm(w, number)) /* the norm will write both */
+            *v = (struct onnx_value){.turned = v->turned};
         else st = add_conv(w, step, NULL, v->name);
         break;
     case STEP_NORM: st = add_norm(w, step, v->name); break;

@@ -1,25 +1,25 @@
 /* params.c - the list of named parameters. Each entry is an allocation of its own, so that pointers to it stay valid
- * while the list grows. Gradients share a few blocks of memory, so that zeroing them all is a few calls. */
+ * while the list grows. Gradients share a few blocks of memory, so that zeroing them all is a few calls; so do buffers. */
 #include "tensor/params.h"
 #include "base/size.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GRAD_ALIGN = 256, GRAD_BLOCK_LEAST = 64 << 10, GRAD_BLOCK_MOST = 16 << 20 };
+enum { ALIGN = 256, BLOCK_LEAST = 64 << 10, BLOCK_MOST = 16 << 20 };
 
-struct grad_block {
+struct block {
     void *memory; /* owned, of the device */
     size_t bytes, used;
-    struct grad_block *previous;
+    struct block *previous;
 };
 
 struct params {
     struct device *dev;
     struct param **item; /* owned, and each of them with its name and the memory of its value */
     size_t count, capacity;
-    struct grad_block *grads; /* owned; the newest */
-    bool fixed;               /* nothing is trained */
+    struct block *grads, *buffers; /* owned; the newest */
+    bool fixed;                    /* nothing is trained */
 };
 
 struct params *params_new(struct device *d)
@@ -41,21 +41,27 @@ struct device *params_device(const struct params *p) { return p->dev; }
 static void param_free(struct device *d, struct param *e)
 {
     if (!e) return;
-    if (e->value.data) d->release(d, e->value.data);
+    if (e->value.data && !e->in_block) d->release(d, e->value.data);
     if (e->ready.memory) d->release(d, e->ready.memory);
     free((char *)e->name);
     free(e);
+}
+
+static void blocks_free(struct device *d, struct block *newest)
+{
+    for (struct block *b = newest, *previous; b; b = previous) {
+        previous = b->previous;
+        d->release(d, b->memory);
+        free(b);
+    }
 }
 
 void params_free(struct params *p)
 {
     if (!p) return;
     for (size_t i = 0; i < p->count; i++) param_free(p->dev, p->item[i]);
-    for (struct grad_block *b = p->grads, *previous; b; b = previous) {
-        previous = b->previous;
-        p->dev->release(p->dev, b->memory);
-        free(b);
-    }
+    blocks_free(p->dev, p->grads);
+    blocks_free(p->dev, p->buffers);
     free(p->item);
     free(p);
 }
@@ -81,32 +87,47 @@ static status make_zero(struct device *d, dtype type, int rank, const size_t *di
 }
 
 /* A block with room for `bytes`, all zero; each is twice the one before, within bounds. */
-static status add_grad_block(struct params *p, size_t bytes)
+static status add_block(struct device *d, size_t bytes, struct block **newest)
 {
-    const size_t doubled = p->grads ? 2 * size_min(p->grads->bytes, GRAD_BLOCK_MOST / 2) : GRAD_BLOCK_LEAST;
-    struct grad_block *b = calloc(1, sizeof *b);
-    if (!b) return fail(ST_MEMORY, "no memory for gradients");
-    *b = (struct grad_block){.bytes = size_max(bytes, doubled), .previous = p->grads};
-    status st = p->dev->alloc(p->dev, b->bytes, &b->memory);
+    const size_t doubled = *newest ? 2 * size_min((*newest)->bytes, BLOCK_MOST / 2) : BLOCK_LEAST;
+    struct block *b = calloc(1, sizeof *b);
+    if (!b) return fail(ST_MEMORY, "no memory for parameters");
+    *b = (struct block){.bytes = size_max(bytes, doubled), .previous = *newest};
+    status st = d->alloc(d, b->bytes, &b->memory);
     if (st == OK) {
-        p->grads = b; /* owns it from here */
-        return p->dev->zero(p->dev, b->memory, b->bytes);
+        *newest = b; /* the list owns it from here */
+        return d->zero(d, b->memory, b->bytes);
     }
     free(b);
     return st;
 }
 
-static status make_grad(struct params *p, const tensor *value, tensor *out)
+/* Memory for `out`, whose shape is known, zero. */
+static status take(struct device *d, struct block **newest, tensor *out)
 {
-    const size_t bytes = size_round_up(tensor_bytes(value), GRAD_ALIGN); /* at most PTRDIFF_MAX before: no overflow */
-    if (!p->grads || p->grads->bytes - p->grads->used < bytes) {
-        const status st = add_grad_block(p, bytes);
+    const size_t bytes = size_round_up(tensor_bytes(out), ALIGN); /* at most PTRDIFF_MAX before: no overflow */
+    if (!*newest || (*newest)->bytes - (*newest)->used < bytes) {
+        const status st = add_block(d, bytes, newest);
         if (st != OK) return st;
     }
-    *out = *value;
-    out->data = (char *)p->grads->memory + p->grads->used;
-    p->grads->used += bytes;
+    out->data = (char *)(*newest)->memory + (*newest)->used;
+    (*newest)->used += bytes;
     return OK;
+}
+
+static status make_grad(struct params *p, const tensor *value, tensor *out)
+{
+    *out = *value;
+    return take(p->dev, &p->grads, out);
+}
+
+/* Those of lists that are only used are the weights themselves, and have their own memory, so that none is left over. */
+static status make_value(struct params *p, dtype type, int rank, const size_t *dim, bool trained, struct param *e)
+{
+    if (trained || p->fixed) return make_zero(p->dev, type, rank, dim, &e->value);
+    const status st = tensor_make(&e->value, type, rank, dim, NULL);
+    e->in_block = true;
+    return st == OK ? take(p->dev, &p->buffers, &e->value) : st;
 }
 
 static status add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, bool trained,
@@ -120,7 +141,7 @@ static status add(struct params *p, const char *name, dtype type, int rank, cons
         goto done;
     }
     TRY(reserve(p));
-    TRY(make_zero(p->dev, type, rank, dim, &e->value));
+    TRY(make_value(p, type, rank, dim, trained, e));
     if (trained) TRY(make_grad(p, &e->value, &e->grad));
     e->trained = trained;
     p->item[p->count++] = *out = e;
@@ -159,19 +180,28 @@ struct param *params_at(struct params *p, size_t i)
 status params_zero_grad(struct params *p)
 {
     status st = OK;
-    for (const struct grad_block *b = p->grads; b && st == OK; b = b->previous)
+    for (const struct block *b = p->grads; b && st == OK; b = b->previous)
         st = p->dev->zero(p->dev, b->memory, b->used);
     return st;
 }
 
-bool params_grad_block(const struct params *p, size_t i, void **memory, size_t *bytes)
+static bool block_at(const struct block *b, size_t i, void **memory, size_t *bytes)
 {
-    const struct grad_block *b = p->grads;
     while (b && i--) b = b->previous;
     if (!b) return false;
     *memory = b->memory;
     *bytes = b->used;
     return true;
+}
+
+bool params_grad_block(const struct params *p, size_t i, void **memory, size_t *bytes)
+{
+    return block_at(p->grads, i, memory, bytes);
+}
+
+bool params_buffer_block(const struct params *p, size_t i, void **memory, size_t *bytes)
+{
+    return block_at(p->buffers, i, memory, bytes);
 }
 
 void params_freeze(struct params *p)

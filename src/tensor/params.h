@@ -12,6 +12,7 @@ struct param {
     tensor value, grad;
     bool trained; /* false: a buffer (running statistics), which no optimiser touches; its grad has no memory */
     bool frozen;
+    bool in_block; /* the value's memory is part of a block */
     unsigned
         pending; /* records of a tape that have yet to add to the gradient; for whoever watches that (ops/tape.h) */
     struct conv_ready ready; /* owned; of a frozen parameter that convolutions, or norms folded into them, have met */
@@ -35,6 +36,8 @@ struct param *params_at(struct params *p, size_t i); /* in order of addition */
 status params_zero_grad(struct params *p);           /* buffers have none */
 /* Gradients lie in a few blocks of memory, gaps zero, those added last first: block i, or false behind the last. */
 bool params_grad_block(const struct params *p, size_t i, void **memory, size_t *bytes);
+/* The same for the values of buffers; a list that is only used has no such blocks. */
+bool params_buffer_block(const struct params *p, size_t i, void **memory, size_t *bytes);
 /* From here on values stay what they are, so that inference may keep weights in the device's own form, once made. That
  * takes memory, and time at first: it pays after about PARAMS_FREEZE_PAYS batches. While a list is frozen, it serves one
  * tape at a time. Whoever writes values thaws first: optimisers and loaders do. */

@@ -32,62 +32,76 @@ void lesson_part(const struct lesson *whole, size_t part, size_t parts, uint32_t
 
 /* Running statistics */
 
-enum { ALIGN = 256 };
-
 struct running {
     struct params *params; /* borrowed */
-    size_t bytes;          /* of each of the two: all buffers, one behind the other, aligned */
+    dtype type;
+    size_t bytes;          /* of each of the two: the blocks of buffers, one behind the other */
     char *before, *change; /* owned, of the device */
+    bool noted;            /* a part has been, since the step began */
 };
 
-/* Calls `each` with every buffer and its place in the two blocks. */
-static status for_each(struct running *r, status (*each)(struct running *r, struct param *e, size_t at, double weight),
+/* A stretch of memory as a tensor of the buffers' type. */
+static tensor stretch(const struct running *r, void *memory, size_t bytes)
+{
+    return (tensor){.type = r->type, .rank = 1, .dim = {bytes / dtype_bytes(r->type)}, .data = memory};
+}
+
+/* Calls `each` with every block of buffers and its place in the two. */
+static status for_each(struct running *r, status (*each)(struct running *r, tensor *values, size_t at, double weight),
                        double weight)
 {
     status st = OK;
-    size_t at = 0;
-    for (size_t i = 0; i < params_count(r->params) && st == OK; i++) {
-        struct param *e = params_at(r->params, i);
-        if (e->trained) continue;
-        st = each(r, e, at, weight);
-        at += size_round_up(tensor_bytes(&e->value), ALIGN);
+    void *memory;
+    size_t bytes, at = 0;
+    for (size_t i = 0; st == OK && params_buffer_block(r->params, i, &memory, &bytes); i++, at += bytes) {
+        tensor values = stretch(r, memory, bytes);
+        st = each(r, &values, at, weight);
     }
     return st;
 }
 
-static tensor seen_at(const struct param *e, char *memory)
-{
-    tensor x = e->value;
-    x.data = memory;
-    return x;
-}
-
-static status keep(struct running *r, struct param *e, size_t at, double weight)
+static status keep(struct running *r, tensor *values, size_t at, double weight)
 {
     struct device *d = params_device(r->params);
     (void)weight;
-    return d->copy(d, r->before + at, e->value.data, tensor_bytes(&e->value));
+    return d->copy(d, r->before + at, values->data, tensor_bytes(values));
 }
 
 /* The change first, alone: what did not change stays the same to the last bit. */
-static status note(struct running *r, struct param *e, size_t at, double weight)
+static status note(struct running *r, tensor *values, size_t at, double weight)
 {
     status st = OK;
     struct device *d = params_device(r->params);
-    const tensor before = seen_at(e, r->before + at), change = seen_at(e, r->change + at);
-    tensor sum = change;
-    TRY(PRIM_CALL(d, e->value.type, axpy, (d, -1, &before, &e->value)));
-    TRY(PRIM_CALL(d, e->value.type, axpy, (d, weight, &e->value, &sum)));
-    TRY(d->copy(d, e->value.data, before.data, tensor_bytes(&before)));
+    const size_t bytes = tensor_bytes(values);
+    const tensor before = stretch(r, r->before + at, bytes);
+    tensor change = stretch(r, r->change + at, bytes);
+    TRY(PRIM_CALL(d, r->type, axpy, (d, -1, &before, values)));
+    if (r->noted) TRY(PRIM_CALL(d, r->type, axpy, (d, weight, values, &change)));
+    else TRY(PRIM_CALL(d, r->type, affine, (d, values, weight, 0, &change)));
+    TRY(d->copy(d, values->data, before.data, bytes));
 done:
     return st;
 }
 
-static status apply(struct running *r, struct param *e, size_t at, double weight)
+static status apply(struct running *r, tensor *values, size_t at, double weight)
 {
     struct device *d = params_device(r->params);
-    const tensor change = seen_at(e, r->change + at);
-    return PRIM_CALL(d, e->value.type, axpy, (d, weight, &change, &e->value));
+    const tensor change = stretch(r, r->change + at, tensor_bytes(values));
+    return PRIM_CALL(d, r->type, axpy, (d, weight, &change, values));
+}
+
+static status find_type(struct running *r)
+{
+    bool first = true;
+    for (size_t i = 0; i < params_count(r->params); i++) {
+        const struct param *e = params_at(r->params, i);
+        if (e->trained) continue;
+        if (!first && e->value.type != r->type)
+            return fail(ST_UNSUPPORTED, "buffers of two types cannot be averaged over parts of a step");
+        r->type = e->value.type;
+        first = false;
+    }
+    return OK;
 }
 
 status running_new(struct params *p, struct running **out)
@@ -95,14 +109,15 @@ status running_new(struct params *p, struct running **out)
     status st = OK;
     struct device *d = params_device(p);
     void *memory = NULL;
+    size_t bytes;
     struct running *r = calloc(1, sizeof *r);
     if (!r) return fail(ST_MEMORY, "no memory for running statistics");
-    r->params = p;
-    for (size_t i = 0; i < params_count(p); i++)
-        if (!params_at(p, i)->trained) r->bytes += size_round_up(tensor_bytes(&params_at(p, i)->value), ALIGN);
-    TRY(d->alloc(d, size_max(ALIGN, r->bytes), &memory));
+    *r = (struct running){.params = p, .type = DT_F32};
+    TRY(find_type(r));
+    for (size_t i = 0; params_buffer_block(p, i, &memory, &bytes); i++) r->bytes += bytes;
+    TRY(d->alloc(d, size_max(1, r->bytes), &memory));
     r->before = memory;
-    TRY(d->alloc(d, size_max(ALIGN, r->bytes), &memory));
+    TRY(d->alloc(d, size_max(1, r->bytes), &memory));
     r->change = memory;
     *out = r;
     r = NULL;
@@ -122,16 +137,23 @@ void running_free(struct running *r)
 
 status running_begin(struct running *r)
 {
-    struct device *d = params_device(r->params);
-    const status st = r->bytes ? d->zero(d, r->change, r->bytes) : OK;
-    return st == OK ? for_each(r, keep, 0) : st;
+    r->noted = false;
+    return for_each(r, keep, 0);
 }
 
-status running_part(struct running *r, double weight) { return for_each(r, note, weight); }
+status running_part(struct running *r, double weight)
+{
+    const status st = for_each(r, note, weight);
+    r->noted = true;
+    return st;
+}
+
 status running_end(struct running *r) { return for_each(r, apply, 1); }
 
-void running_changes(const struct running *r, void **memory, size_t *bytes)
+status running_changes(struct running *r, void **memory, size_t *bytes)
 {
+    struct device *d = params_device(r->params);
     *memory = r->change;
     *bytes = r->bytes;
+    return r->noted || !r->bytes ? OK : d->zero(d, r->change, r->bytes); /* no part was ours */
 }

@@ -27,5 +27,5 @@ status running_begin(struct running *r);
 status running_part(struct running *r, double weight); /* takes note of what a part has left behind */
 status running_end(struct running *r);
 /* The changes noted so far, weighted, on the device: to be added up over processes before the end. */
-void running_changes(const struct running *r, void **memory, size_t *bytes);
+status running_changes(struct running *r, void **memory, size_t *bytes);
 #endif

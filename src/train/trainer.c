@@ -432,7 +432,7 @@ status trainer_end(struct trainer *t, uint64_t epoch, double *numbers, size_t co
     status st = OK;
     void *changes;
     size_t bytes;
-    running_changes(t->running, &changes, &bytes);
+    TRY(running_changes(t->running, &changes, &bytes));
     TRY(exchange_end(t->exchange, changes, bytes, numbers, count));
     TRY(running_end(t->running));
     TRY(optimiser_step(t->optimiser, schedule_rate(&t->schedule, (size_t)epoch)));

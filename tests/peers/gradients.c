@@ -147,7 +147,7 @@ static status teach(struct world *w, struct model *m, struct running *r, struct 
         if (now && i + 1 == end) called('b', 0);
         TRY(running_part(r, 1.0 / EPISODES));
     }
-    running_changes(r, &changes, &bytes);
+    TRY(running_changes(r, &changes, &bytes));
     TRY(exchange_end(e, changes, bytes, NULL, 0));
     TRY(running_end(r));
 done:
