@@ -37,7 +37,7 @@ class OptionInfo(Structure):
 class HeadInfo(Structure):
     _fields_ = [("name", c_char_p), ("title", c_char_p), ("paper", c_char_p), ("probabilities", c_int),
                 ("centrality", c_int), ("pools", c_int), ("option_count", c_size_t), ("param_count", c_size_t),
-                ("drawn", c_int), ("fitted", c_int)]
+                ("drawn", c_int), ("fitted", c_int), ("base", c_int)]
 
 
 class Episode(Structure):
@@ -91,6 +91,7 @@ _CHECKED: dict[str, list[Any]] = {
     "centra_head_option": [c_size_t, c_size_t, POINTER(OptionInfo)],
     "centra_head_new": [_HANDLE, c_char_p, POINTER(Option), c_size_t, _OUT],
     "centra_head_load": [_HANDLE, c_char_p],
+    "centra_head_base": [_HANDLE, c_int, c_size_t, c_size_t, c_size_t, c_void_p, c_void_p],
     "centra_episode_way": [POINTER(Episode), _SIZE],
     "centra_head_score": [_HANDLE, POINTER(Episode), POINTER(Result)],
     "centra_head_backward": [_HANDLE, POINTER(Episode), POINTER(Upstream), POINTER(Result)],

@@ -40,6 +40,7 @@ class HeadInfo:
     pools: bool  #: accepts the centrality plug-in
     drawn: bool  #: some parameters start at random: without training its scores say nothing
     fitted: bool  #: to each episode when asked: it has no gradients
+    base: bool  #: needs pictures of base classes: Head.set_base
     parameters: int  #: learned ones
     options: tuple[OptionInfo, ...]
 
@@ -57,8 +58,8 @@ def _describe(index: int) -> HeadInfo:
         options.append(OptionInfo(text(option.name), text(option.help), text(option.type), text(option.standard),
                                   text(option.range)))
     return HeadInfo(text(head.name), text(head.title), text(head.paper), bool(head.probabilities),
-                    bool(head.centrality), bool(head.pools), bool(head.drawn), bool(head.fitted), head.param_count,
-                    tuple(options))
+                    bool(head.centrality), bool(head.pools), bool(head.drawn), bool(head.fitted),
+                    bool(head.base), head.param_count, tuple(options))
 
 
 def option_array(options: Mapping[str, OptionValue]) -> tuple[Any, int]:
@@ -141,6 +142,16 @@ class Head(Handle):
         """Learned parameters from a file: safetensors, .pth or a folder of .npy."""
         with self._lock:
             lib.centra_head_load(self.handle, path_bytes(path))
+
+    def set_base(self, base: ArrayLike, base_labels: ArrayLike) -> None:
+        """Features of pictures of base classes, those that the network was trained on, for heads whose HeadInfo.base is
+        true. They are copied, and take the place of earlier ones."""
+        given = features("base", base)
+        named = labels("base_labels", base_labels, len(given))
+        count, channels = given.shape[:2]
+        with self._lock:
+            lib.centra_head_base(self.handle, PRECISION[given.dtype], count, channels, given.size // (count * channels),
+                                 address(given), address(named))
 
     def score(self, support: ArrayLike, support_labels: ArrayLike, query: ArrayLike,
               query_labels: Optional[ArrayLike] = None, gradients: bool = False) -> Scores:

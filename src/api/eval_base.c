@@ -1,5 +1,6 @@
 /* eval_base.c - the base classes of an evaluation, pooled and encoded once, for heads that look at them. */
 #include "api/eval.h"
+#include "base/plain.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,15 @@ static status index_classes(centra_eval *e)
     return tensor_make(&to->features, f->data.type, 2, f->data.dim, f->data.data); /* of one location */
 }
 
+/* All processes must have the same. */
+static status agree(struct peers *p, const struct dataset *base)
+{
+    char set[96];
+    if (p->size == 1) return OK;
+    plain_snprintf(set, sizeof set, "%zu pictures of %zu classes", dataset_count(base), dataset_class_count(base));
+    return peers_agree(p, 1, &(struct peers_fact){"base classes, with", set, true});
+}
+
 status base_encode(const centra_eval_options *o, const struct features_options *how, centra_eval *e)
 {
     status st = OK;
@@ -75,6 +85,7 @@ status base_encode(const centra_eval_options *o, const struct features_options *
     f.hashes = NULL;
     f.pool = true;
     TRY(open_set(o, how->log, &set));
+    TRY(agree(how->peers, set));
     warn_of_shared(e, set, how->log);
     TRY(features_encode(&e->lineup.model, set, &f, &e->base));
     TRY(index_classes(e));

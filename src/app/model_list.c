@@ -87,8 +87,9 @@ static void cells(struct table *table, const centra_model *m, const centra_model
     else words_cell(table, i.accuracy);
 }
 
-/* Whether it was there; the text tells of a model that cannot be read. */
-static bool one(const struct call *c, size_t index, struct table *table, struct json_writer *w, status *st)
+/* Whether it was there. A model that cannot be read is named and counted. */
+static bool one(const struct call *c, size_t index, struct table *table, struct json_writer *w, size_t *unreadable,
+                status *st)
 {
     centra_model_place place;
     centra_model *m = NULL;
@@ -99,6 +100,7 @@ static bool one(const struct call *c, size_t index, struct table *table, struct 
     }
     if (centra_model_open(place.path, &m) != CENTRA_OK) {
         fprintf(stderr, "centra %s: %s\n", c->command->name, centra_message());
+        ++*unreadable;
         return true;
     }
     if (c->common.json) {
@@ -119,11 +121,12 @@ status model_list(const struct call *c)
     struct table table = {.align = "lllrrlllr"};
     struct json_writer w;
     status st = OK;
+    size_t count = 0, unreadable = 0;
     text t = {0};
     json_begin(&w, &t, true);
     if (c->common.json) json_array(&w);
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) table_cell(&table, "%s", titles[i]);
-    for (size_t i = 0; one(c, i, &table, &w, &st); i++) {}
+    while (one(c, count, &table, &w, &unreadable, &st)) count++;
     if (c->common.json) {
         json_array_end(&w);
         text_add(&t, "\n");
@@ -131,9 +134,10 @@ status model_list(const struct call *c)
     } else {
         table_write(&table, 0, &t);
     }
-    if (st == OK) return put(&t);
-    text_free(&t);
-    return st;
+    if (st == OK) st = put(&t);
+    else text_free(&t);
+    if (st != OK || !unreadable) return st;
+    return fail(ST_IO, "%zu of %zu models could not be read", unreadable, count);
 }
 
 status model_names(void)

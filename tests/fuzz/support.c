@@ -32,6 +32,7 @@ static void look(const centra_support *s)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     centra_model model = {.fingerprint = "f00d",
+                          .setup = "2+0 resize-crop, map, conv4 width=1",
                           .info = {.name = "tiny", .path = "tiny", .side = 2, .fingerprint = model.fingerprint}};
     centra_support *s = NULL, *again = NULL;
     unsigned char *copy = NULL;

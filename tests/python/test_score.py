@@ -136,7 +136,12 @@ class Score(unittest.TestCase):
         for h in known:
             with self.subTest(h.name):
                 self.assertIn(h.name, listed)
-                scores = centra.score(support, labels, query, head=h.name).scores
+                with centra.Head(h.name) as head:
+                    if h.base:
+                        with self.assertRaisesRegex(centra.UsageError, "base classes"):
+                            head.score(support, labels, query)
+                        head.set_base(support[::-1], labels)
+                    scores = head.score(support, labels, query).scores
                 self.assertEqual(scores.shape, (4, 3))
                 self.assertTrue(np.isfinite(scores).all())
                 if h.probabilities:
