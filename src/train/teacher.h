@@ -5,10 +5,10 @@
 #ifndef TRAIN_TEACHER_H
 #define TRAIN_TEACHER_H
 #include "base/random.h"
-#include "image/transform.h"
 #include "ops/ops.h"
 
 struct teacher;
+struct transform;
 
 /* `path` is a file of weights that says which network it is for. With a `fingerprint` (NULL: any) other weights are refused.
  * `shown` is how the pupil's pictures are normalised. */

@@ -1,4 +1,5 @@
 /* Fuzz target: any bytes are either refused with a sentence or give arrays that can be read through. */
+#include "weights/foreign.h"
 #include "weights/weights.h"
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         check(product == a->bytes && weights_find(w, a->name) == a);
     }
     check(weights_fingerprint(w, hex) == OK && strlen(hex) == 64); /* touches every byte */
+    for (size_t i = 0; foreign_at(i); i++) {                       /* as if it were each of the files that are known */
+        struct weights *ours = NULL;
+        check((foreign_convert(foreign_at(i), w, &ours) == OK) == (ours != NULL));
+        weights_close(ours);
+    }
     weights_close(w);
     return 0;
 }

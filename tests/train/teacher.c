@@ -1,5 +1,6 @@
 /* teacher.c - distillation: the loss by hand and by differences, what the teacher sees, and that pupils learn from it. */
 #include "train/teacher.h"
+#include "image/transform.h"
 #include "tests/api/netfile.h"
 #include "tests/heads/rig.h"
 #include "tests/test.h"
