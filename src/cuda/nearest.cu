@@ -2,7 +2,7 @@
  * its nearest features of a group in registers. */
 #include "cuda/cosines.cuh"
 
-enum { WARPS = 8, BLOCK = 32 * WARPS };
+enum { WARPS = 16, BLOCK = 32 * WARPS, LOADS = 4 };
 
 struct nearest {
     const float *phi; /* [nq * rq, row] */
@@ -27,15 +27,34 @@ template <int K> static __device__ inline void keep(float x, float *best)
     }
 }
 
-/* The sum of the k <= K largest of x [m], by a warp; the same in all its lanes. */
-template <int K> static __device__ inline double nearest_sum(const float *x, int m, int k)
+/* The K largest of what each lane sees of ROWS rows x [m], `row` apart, of which `live` are there; the loads of a turn are all
+ * under way together. */
+template <int K, int ROWS>
+static __device__ inline void look_through(const float *x, size_t row, int live, int m, float (&best)[ROWS][K])
 {
     const int lane = (int)threadIdx.x % 32;
-    float best[K];
 #pragma unroll
-    for (int i = 0; i < K; i++) best[i] = -INFINITY;
-#pragma unroll 4
-    for (int j = lane; j < m; j += 32) keep<K>(x[j], best);
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int i = 0; i < K; i++) best[r][i] = -INFINITY;
+    for (int j0 = lane; j0 < m; j0 += 32 * LOADS) {
+        float v[ROWS][LOADS];
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+            for (int i = 0; i < LOADS; i++)
+                v[r][i] = r < live && j0 + 32 * i < m ? x[(size_t)r * row + (size_t)(j0 + 32 * i)] : -INFINITY;
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+            for (int i = 0; i < LOADS; i++) keep<K>(v[r][i], best[r]);
+    }
+}
+
+/* The sum of the k <= K largest that a warp's lanes have kept; the same in all of them. */
+template <int K> static __device__ inline double nearest_sum(float (&best)[K], int k)
+{
+    const int lane = (int)threadIdx.x % 32;
     double sum = 0;
     for (int i = 0; i < k; i++) {
         float top = best[0];
@@ -54,16 +73,34 @@ template <int K> static __device__ inline double nearest_sum(const float *x, int
     }
     return sum;
 }
-
-/* One block a query and group. */
-template <int K> __global__ void __launch_bounds__(BLOCK) nearest_kernel(const struct nearest n)
+template <> __device__ inline double nearest_sum<1>(float (&best)[1], int)
 {
+    float top = best[0];
+    for (int half = 16; half; half /= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, top, half);
+        top = larger(other, top) ? other : top;
+    }
+    return (double)top;
+}
+
+/* One block a query and group; a warp takes several locations at a time. */
+template <int K> __global__ void __launch_bounds__(BLOCK, 3) nearest_kernel(const struct nearest n)
+{
+    constexpr int ROWS = K == 1 ? 4 : K <= 3 ? 2 : 1;
     __shared__ double sums[WARPS];
     const int warp = (int)threadIdx.x / 32;
     const size_t query = blockIdx.x, group = blockIdx.y;
     const float *phi = n.phi + query * (size_t)n.rq * n.row + group * (size_t)n.m;
     double sum = 0;
-    for (int i = warp; i < n.rq; i += WARPS) sum += nearest_sum<K>(phi + (size_t)i * n.row, n.m, n.k);
+    for (int i = warp * ROWS; i < n.rq; i += WARPS * ROWS) {
+        float best[ROWS][K];
+        look_through<K, ROWS>(phi + (size_t)i * n.row, n.row, n.rq - i, n.m, best);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const double found = nearest_sum<K>(best[r], n.k);
+            if (i + r < n.rq) sum += found;
+        }
+    }
     if (threadIdx.x % 32 == 0) sums[warp] = sum;
     __syncthreads();
     if (threadIdx.x) return;

@@ -1,13 +1,21 @@
 /* reconstruct.cu - errors of ridge regression on the features of groups (heads/frn.c, the form by rows), in four launches:
- * cosines of all queries and of the support with itself (two, cosines.cu); for each group, A = S S^T + lambda I inverted and
- * N = (rho^2 - 2 rho) A^-1 - rho^2 lambda A^-2; for each query and group, the sum over locations of k.(N k) + |q|^2.
+ * cosines of all queries and of the support with itself (two, cosines.cu); for each group, A = S S^T + lambda I inverted; for
+ * each query and group, the sum over locations of (rho^2 - 2 rho) k.u - rho^2 lambda u.u + |q|^2, where u = A^-1 k.
  *
  * With unit vectors the products stay in the range of halves: k and S S^T are cosines times both norms. */
 #include "cuda/cosines.cuh"
+#include <cuda_pipeline.h>
 
-enum { SIDE = 32, FORM_THREADS = SIDE * SIDE };                        /* a group's matrix, each thread T x T numbers */
-enum { ERROR_THREADS = 128, LOCATIONS = 64, QUADS = LOCATIONS / 4 };   /* locations that are looked at together */
-enum { TALL = 8, WIDE = 8, WARP_COLUMNS = 32, PER_LINE = 8 };          /* a thread's numbers; those a warp loads of a row */
+enum { SIDE = 16, INVERSE_THREADS = SIDE * SIDE };      /* a group's matrix, each thread T x T numbers */
+enum { TALL = 8, WIDE = 8, DEEP = 4, MOST_TILES = 16 }; /* a thread's locations and columns, and terms at a time */
+enum { FEW_THREADS = 128, MOST_THREADS = MOST_TILES * MOST_TILES, SMALL_SHARED = 1 << 10 };
+
+struct bench {      /* a query and group in shared memory */
+    int deep;       /* m rounded up to DEEP */
+    int step;       /* m rounded up to WIDE: a row of the inverse */
+    int line;       /* a location's numbers: `deep`, or DEEP more, so that neighbours begin in other banks */
+    int wide, tall; /* tiles of threads: step / WIDE, and those of the locations that are looked at together / TALL */
+};
 
 struct reconstruct {
     struct cosines c;
@@ -16,30 +24,33 @@ struct reconstruct {
     double share, ridge;
     const float *factor; /* [1] */
     double scale;
-    float *forms; /* N, [groups, m, m] */
-    float *y;     /* [nq, groups] */
+    struct bench b;
+    float *inverses; /* |s_i| A^-1, [groups, deep, step], with zeros beyond m */
+    float *terms;    /* [2]: rho^2 - 2 rho, -rho^2 lambda */
+    float *y;        /* [nq, groups] */
     unsigned long long *fault;
 };
 
 static __device__ inline double norm_of(float inverse) { return inverse > 0 ? 1 / (double)inverse : inverse; }
 
-/* An element of a group's A; the half below the diagonal counts. */
-static __device__ inline float system_at(const struct reconstruct &k, int i, int j, double lambda)
+/* An element of a group's A, with the norms of its features; the half below the diagonal counts. */
+static __device__ inline float system_at(const struct reconstruct &k, int i, int j, const double *norms, double lambda)
 {
-    const size_t first = (size_t)blockIdx.x * (size_t)k.m, low = first + (size_t)min(i, j), high = first + (size_t)max(i, j);
-    const double a = norm_of(k.c.support_inverse[high]), b = norm_of(k.c.support_inverse[low]);
-    if (i == j) return (float)(a * a + lambda);
-    return (float)((double)k.c.phi[(k.c.nq * k.c.rq + high) * k.c.row + low] * a * b);
+    const size_t first = (size_t)blockIdx.x * (size_t)k.m, low = first + (size_t)min(i, j),
+                 high = first + (size_t)max(i, j);
+    if (i == j) return (float)(norms[i] * norms[i] + lambda);
+    return (float)((double)k.c.phi[(k.c.nq * k.c.rq + high) * k.c.row + low] * norms[i] * norms[j]);
 }
 
-/* Where a thread's numbers lie: rows ty + 32 u, columns tx + 32 v. */
+/* Where a thread's numbers lie: rows ty + 16 u, columns tx + 16 v. */
 struct spot {
     int tx, ty;
 };
 
-/* One step of Gauss and Jordan, in place: pivot number kk of the rows and columns [32 KB, 32 KB + 32). */
+/* One step of Gauss and Jordan, in place: pivot number kk of the rows and columns [16 KB, 16 KB + 16). */
 template <int T, int KB>
-static __device__ inline void sweep(float (&a)[T][T], struct spot s, int kk, const float *row, const float *column, float d)
+static __device__ inline void sweep(float (&a)[T][T], struct spot s, int kk, const float *row, const float *column,
+                                    float d)
 {
     float left[T], up[T];
 #pragma unroll
@@ -57,7 +68,7 @@ static __device__ inline void sweep(float (&a)[T][T], struct spot s, int kk, con
         }
 }
 
-/* All pivots of a block of 32, by calls for each; false at one that is not positive. Lines lie double, so that one barrier a
+/* All pivots of a block of 16, by calls for each; false at one that is not positive. Lines lie double, so that one barrier a
  * step is enough. */
 template <int T, int KB>
 static __device__ inline bool sweep_block(const struct reconstruct &k, float (&a)[T][T], struct spot s,
@@ -91,181 +102,214 @@ static __device__ inline bool invert(const struct reconstruct &k, float (&a)[T][
     else return true;
 }
 
-template <int T> __global__ void __launch_bounds__(FORM_THREADS) forms_kernel(const struct reconstruct k)
+template <int T> __global__ void __launch_bounds__(INVERSE_THREADS) inverses_kernel(const struct reconstruct k)
 {
-    enum { N = T * SIDE, STEP = N + 1 };
-    extern __shared__ float inverse[]; /* [m, STEP] */
+    enum { N = T * SIDE };
     __shared__ float row[2][N], column[2][N];
+    __shared__ double norms[N];
     const struct spot s = {(int)threadIdx.x % SIDE, (int)threadIdx.x / SIDE};
     const double lambda = k.share * exp((double)k.r[0]) + k.ridge, rho = exp((double)k.r[1]);
-    const float once = (float)(rho * rho - 2 * rho), twice = (float)(-rho * rho * lambda);
-    float a[T][T], square[T][T] = {};
+    const int t = (int)threadIdx.x;
+    float a[T][T];
+    if (t < N) norms[t] = t < k.m ? norm_of(k.c.support_inverse[(size_t)blockIdx.x * (size_t)k.m + (size_t)t]) : 0;
+    if (blockIdx.x == 0 && t < 2) k.terms[t] = (float)(t ? -rho * rho * lambda : rho * rho - 2 * rho);
+    __syncthreads();
 #pragma unroll
     for (int u = 0; u < T; u++)
 #pragma unroll
         for (int v = 0; v < T; v++) {
             const int i = s.ty + SIDE * u, j = s.tx + SIDE * v;
-            a[u][v] = i < k.m && j < k.m ? system_at(k, i, j, lambda) : 0;
+            a[u][v] = i < k.m && j < k.m ? system_at(k, i, j, norms, lambda) : 0;
         }
     if (!invert<T>(k, a, s, row, column)) return; /* the whole block */
-#pragma unroll
-    for (int u = 0; u < T; u++)
-#pragma unroll
-        for (int v = 0; v < T; v++)
-            if (s.ty + SIDE * u < k.m) inverse[(s.ty + SIDE * u) * STEP + s.tx + SIDE * v] = a[u][v];
-    __syncthreads();
-    for (int b = 0; b < k.m; b++) {
-        const float *line = inverse + b * STEP;
-#pragma unroll
-        for (int u = 0; u < T; u++)
-#pragma unroll
-            for (int v = 0; v < T; v++) square[u][v] = fmaf(line[s.ty + SIDE * u], line[s.tx + SIDE * v], square[u][v]);
-    }
-    float *to = k.forms + (size_t)blockIdx.x * (size_t)(k.m * k.m);
+    float *to = k.inverses + (size_t)blockIdx.x * (size_t)(k.b.deep * k.b.step);
 #pragma unroll
     for (int u = 0; u < T; u++)
 #pragma unroll
         for (int v = 0; v < T; v++) {
             const int i = s.ty + SIDE * u, j = s.tx + SIDE * v;
-            if (i < k.m && j < k.m) to[i * k.m + j] = fmaf(once, a[u][v], twice * square[u][v]);
+            if (i < k.b.deep && j < k.b.step) to[i * k.b.step + j] = i < k.m && j < k.m ? (float)norms[i] * a[u][v] : 0;
         }
 }
 
-/* k of one query and group in shared memory, turned around: number b of the location `loc`. Quads of locations change places
- * from line to line, so that eight lines can be written, and read by quads, without two lanes meeting in a bank. */
-static __device__ inline int turned(int b, int loc) { return b * LOCATIONS + ((loc / 4) ^ (b % QUADS)) * 4 + loc % 4; }
-
-struct bench { /* shared memory of a query and group */
-    float *form;   /* [m, step] */
-    float *scaled; /* [m, LOCATIONS], see turned */
-    float *own;    /* [m] norms of the group's features */
-    float *norm;   /* [LOCATIONS] of the query's */
-    int step;      /* m rounded up to the columns of a warp */
+/* The parts of a block's shared memory. */
+struct shelf {
+    float *inverse; /* [deep, step] */
+    float *phi;     /* [TALL * tall, line] cosines of the locations with the group's features */
+    float *own;     /* [step] norms of the group's features */
+    float *norm;    /* [TALL * tall] of the locations */
 };
-
-static __host__ __device__ inline int step_of(int m) { return (m + WARP_COLUMNS - 1) / WARP_COLUMNS * WARP_COLUMNS; }
-static __host__ __device__ inline size_t bench_floats(int m)
+static __host__ __device__ inline size_t shelf_floats(const struct bench &b)
 {
-    return (size_t)m * (size_t)(step_of(m) + LOCATIONS) + RECONSTRUCT_ROWS + LOCATIONS;
+    return (size_t)(b.deep * b.step + TALL * b.tall * b.line + b.step + TALL * b.tall);
+}
+static __device__ inline struct shelf shelf_lay(const struct bench &b, float *memory)
+{
+    float *phi = memory + b.deep * b.step, *own = phi + TALL * b.tall * b.line;
+    return {memory, phi, own, own + b.step};
 }
 
-static __device__ inline struct bench bench_lay(int m, float *memory)
+static __device__ inline void fetch_group(const struct reconstruct &k, const struct shelf &s, int group)
 {
-    const int step = step_of(m);
-    float *scaled = memory + m * step, *own = scaled + m * LOCATIONS;
-    return {memory, scaled, own, own + RECONSTRUCT_ROWS, step};
+    const int numbers = k.b.deep * k.b.step;
+    const float *from = k.inverses + (size_t)group * (size_t)numbers;
+    for (int e = 4 * (int)threadIdx.x; e < numbers; e += 4 * (int)blockDim.x)
+        __pipeline_memcpy_async(s.inverse + e, from + e, sizeof(float4));
+    for (int j = (int)threadIdx.x; j < k.b.step; j += (int)blockDim.x)
+        s.own[j] = j < k.m ? (float)norm_of(k.c.support_inverse[(size_t)group * (size_t)k.m + (size_t)j]) : 0;
 }
 
-static __device__ inline void load_form(const struct reconstruct &k, const struct bench &b, int group)
+/* The cosines of some locations, `size` of them at a time; zeros beyond the last location and beyond m. */
+template <int SIZE>
+static __device__ inline void fetch_phi(const struct reconstruct &k, const struct shelf &s, const float *from, int live)
 {
-    const float *from = k.forms + (size_t)group * (size_t)(k.m * k.m);
-    for (int e = (int)threadIdx.x; e < k.m * b.step; e += ERROR_THREADS) {
-        const int i = e / b.step, j = e % b.step;
-        b.form[e] = j < k.m ? from[i * k.m + j] : 0;
+    const int pieces = k.b.deep / SIZE, all = TALL * k.b.tall * pieces;
+    for (int e = (int)threadIdx.x; e < all; e += (int)blockDim.x) {
+        const int loc = e / pieces, i = e % pieces * SIZE;
+        float *to = s.phi + loc * k.b.line + i;
+        if (loc < live && i < k.m)
+            __pipeline_memcpy_async(to, from + (size_t)loc * k.c.row + (size_t)i, SIZE * sizeof(float));
+        else
+            for (int at = 0; at < SIZE; at++) to[at] = 0;
     }
-    for (int j = (int)threadIdx.x; j < k.m; j += ERROR_THREADS)
-        b.own[j] = (float)norm_of(k.c.support_inverse[(size_t)group * (size_t)k.m + (size_t)j]);
 }
 
-/* The norms of up to LOCATIONS of a query's locations, then k. */
-static __device__ inline void load_locations(const struct reconstruct &k, const struct bench &b, int query, int group,
-                                             int first)
+static __device__ inline void fetch_locations(const struct reconstruct &k, const struct shelf &s, int query, int group,
+                                              int first)
 {
+    const int locations = TALL * k.b.tall, live = min(locations, (int)k.c.rq - first);
     const size_t line = (size_t)query * k.c.rq + (size_t)first;
-    const int t = (int)threadIdx.x, live = min((int)LOCATIONS, (int)k.c.rq - first);
-    const int in_line = t % PER_LINE, in_quad = t % 32 / PER_LINE, warp = t / 32, warps = ERROR_THREADS / 32;
-    const int lines = (k.m + PER_LINE - 1) / PER_LINE;
-    if (t < LOCATIONS) b.norm[t] = t < live ? (float)norm_of(k.c.query_inverse[line + (size_t)t]) : 0;
-    __syncthreads();
-    for (int e = warp; e < lines * QUADS; e += warps) {
-        const int i = e / QUADS * PER_LINE + in_line, loc = e % QUADS * 4 + in_quad;
-        if (i >= k.m) continue;
-        const float phi = loc < live ? k.c.phi[(line + (size_t)loc) * k.c.row + (size_t)(group * k.m + i)] : 0;
-        b.scaled[turned(i, loc)] = phi * b.norm[loc] * b.own[i];
-    }
-    __syncthreads();
+    const float *from = k.c.phi + line * k.c.row + (size_t)group * (size_t)k.m;
+    if (k.m % 4 == 0) fetch_phi<4>(k, s, from, live);
+    else fetch_phi<1>(k, s, from, live);
+    for (int i = (int)threadIdx.x; i < locations; i += (int)blockDim.x)
+        s.norm[i] = i < live ? (float)norm_of(k.c.query_inverse[line + (size_t)i]) : 0;
 }
 
-/* A thread has the locations 4 i.. and 32 + 4 i.. of i = lane / 4, and the columns 4 j.. and 16 + 4 j.. of j = lane % 4 of its
- * warp's 32. */
-static __device__ inline int place_in(int four, int apart, int i) { return 4 * four + (i < 4 ? i : apart + i - 4); }
-
-/* The sum of k.(N k) over a thread's locations and columns. */
-static __device__ inline double forms_sum(const struct reconstruct &k, const struct bench &b)
+/* A thread's tile of phi (|s| A^-1), which is u / |q|: the locations row + tall u, and the columns 4 column.. and
+ * step / 2 + 4 column... */
+static __device__ inline void solve_tile(const struct bench &b, const struct shelf &s, int row, int column,
+                                         float (&sums)[TALL][WIDE])
 {
-    const int lane = (int)threadIdx.x % 32, tall = lane / 4, wide = lane % 4;
-    const int column = (int)threadIdx.x / 32 * WARP_COLUMNS;
-    float sums[TALL][WIDE] = {}, total = 0;
-    if (column >= k.m) return 0; /* the whole warp */
-    for (int i = 0; i < k.m; i++) {
-        float left[TALL], right[WIDE];
-        *(float4 *)left = *(const float4 *)(b.scaled + turned(i, 4 * tall));
-        *(float4 *)(left + 4) = *(const float4 *)(b.scaled + turned(i, LOCATIONS / 2 + 4 * tall));
-        *(float4 *)right = *(const float4 *)(b.form + i * b.step + column + 4 * wide);
-        *(float4 *)(right + 4) = *(const float4 *)(b.form + i * b.step + column + WARP_COLUMNS / 2 + 4 * wide);
+    for (int i = 0; i < b.deep; i += DEEP) {
+        float left[TALL][DEEP], right[WIDE];
 #pragma unroll
-        for (int u = 0; u < TALL; u++)
+        for (int u = 0; u < TALL; u++) *(float4 *)left[u] = *(const float4 *)(s.phi + (row + b.tall * u) * b.line + i);
 #pragma unroll
-            for (int v = 0; v < WIDE; v++) sums[u][v] = fmaf(left[u], right[v], sums[u][v]);
+        for (int d = 0; d < DEEP; d++) {
+            const float *from = s.inverse + (i + d) * b.step + 4 * column;
+            *(float4 *)right = *(const float4 *)from;
+            *(float4 *)(right + 4) = *(const float4 *)(from + b.step / 2);
+#pragma unroll
+            for (int u = 0; u < TALL; u++)
+#pragma unroll
+                for (int v = 0; v < WIDE; v++) sums[u][v] = fmaf(left[u][d], right[v], sums[u][v]);
+        }
     }
+}
+
+/* The sum of (rho^2 - 2 rho) k.u - rho^2 lambda u.u over a thread's tile. */
+static __device__ inline double tile_sum(const struct reconstruct &k, const struct shelf &s)
+{
+    const struct bench &b = k.b;
+    const int row = (int)threadIdx.x / b.wide, column = (int)threadIdx.x % b.wide;
+    const float once = k.terms[0], twice = k.terms[1];
+    float sums[TALL][WIDE] = {};
+    double total = 0;
+    if (row >= b.tall) return 0;
+    solve_tile(b, s, row, column, sums);
 #pragma unroll
-    for (int v = 0; v < WIDE; v++) {
-        const int j = column + place_in(wide, WARP_COLUMNS / 2, v);
-        if (j >= k.m) continue;
+    for (int u = 0; u < TALL; u++) {
+        const int loc = row + b.tall * u;
+        float part = 0;
 #pragma unroll
-        for (int u = 0; u < TALL; u++)
-            total = fmaf(sums[u][v], b.scaled[turned(j, place_in(tall, LOCATIONS / 2, u))], total);
+        for (int v = 0; v < WIDE; v++) {
+            const int j = 4 * column + v % 4 + v / 4 * (b.step / 2);
+            if (j >= k.m) continue;
+            part = fmaf(sums[u][v], fmaf(once * s.own[j], s.phi[loc * b.line + j], twice * sums[u][v]), part);
+        }
+        total += (double)part * ((double)s.norm[loc] * (double)s.norm[loc]);
     }
-    return (double)total;
+    return total;
+}
+
+/* The sum over all threads of a block, in its first. */
+static __device__ inline double block_total(double x)
+{
+    __shared__ double warps[MOST_THREADS / 32];
+    for (int half = 16; half; half /= 2) x += __shfl_xor_sync(0xffffffffu, x, half);
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = x;
+    __syncthreads();
+    if (threadIdx.x) return 0;
+    x = 0;
+    for (unsigned i = 0; i < blockDim.x / 32; i++) x += warps[i];
+    return x;
 }
 
 /* One block a query and group. */
-__global__ void __launch_bounds__(ERROR_THREADS) errors_kernel(const struct reconstruct k)
+__global__ void __launch_bounds__(MOST_THREADS) errors_kernel(const struct reconstruct k)
 {
     extern __shared__ __align__(16) float shared[];
-    __shared__ double sums[ERROR_THREADS];
     const int t = (int)threadIdx.x, query = (int)blockIdx.x, group = (int)blockIdx.y;
-    const struct bench b = bench_lay(k.m, shared);
+    const struct shelf s = shelf_lay(k.b, shared);
     double total = 0;
-    load_form(k, b, group);
-    for (int first = 0; first < (int)k.c.rq; first += LOCATIONS) {
+    fetch_group(k, s, group);
+    for (int first = 0; first < (int)k.c.rq; first += TALL * k.b.tall) {
+        __syncthreads(); /* the last locations are done with */
+        fetch_locations(k, s, query, group, first);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
         __syncthreads();
-        load_locations(k, b, query, group, first);
-        total += forms_sum(k, b);
-        if (t < LOCATIONS) total += (double)b.norm[t] * (double)b.norm[t];
+        total += tile_sum(k, s);
+        if (t < TALL * k.b.tall) total += (double)s.norm[t] * (double)s.norm[t];
     }
-    sums[t] = total;
-    for (int half = ERROR_THREADS / 2; half; half /= 2) {
-        __syncthreads();
-        if (t < half) sums[t] += sums[t + half];
-    }
-    if (t == 0) k.y[(size_t)query * (size_t)k.groups + (size_t)group] = (float)(k.scale * (double)k.factor[0] * sums[0]);
+    total = block_total(total);
+    if (t == 0) k.y[(size_t)query * (size_t)k.groups + (size_t)group] = (float)(k.scale * (double)k.factor[0] * total);
 }
 
 static status invert_all(struct gpu *g, const struct reconstruct *k)
 {
-    typedef void entry(const struct reconstruct);
-    static entry *const kernels[] = {forms_kernel<1>, forms_kernel<2>, forms_kernel<3>, forms_kernel<4>};
-    const int t = (k->m - 1) / SIDE;
-    const size_t bytes = (size_t)k->m * (size_t)((t + 1) * SIDE + 1) * sizeof(float);
-    GPU_TRY(g, cudaFuncSetAttribute((const void *)kernels[t], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    kernels[t]<<<(unsigned)k->groups, FORM_THREADS, bytes, g->stream>>>(*k);
+    const unsigned groups = (unsigned)k->groups;
+    if (k->m <= 2 * SIDE) inverses_kernel<2><<<groups, INVERSE_THREADS, 0, g->stream>>>(*k);
+    else if (k->m <= 4 * SIDE) inverses_kernel<4><<<groups, INVERSE_THREADS, 0, g->stream>>>(*k);
+    else if (k->m <= 7 * SIDE) inverses_kernel<7><<<groups, INVERSE_THREADS, 0, g->stream>>>(*k);
+    else inverses_kernel<8><<<groups, INVERSE_THREADS, 0, g->stream>>>(*k);
     return LAUNCHED(g, "reconstruct: the inverses");
 }
 
 static status add_errors(struct gpu *g, const struct reconstruct *k)
 {
-    const size_t bytes = bench_floats(k->m) * sizeof(float);
+    const size_t bytes = shelf_floats(k->b) * sizeof(float);
+    const size_t threads = size_max(FEW_THREADS, size_round_up((size_t)(k->b.wide * k->b.tall), 32));
     const dim3 grid((unsigned)k->c.nq, (unsigned)k->groups);
-    GPU_TRY(g, cudaFuncSetAttribute((const void *)errors_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    errors_kernel<<<grid, ERROR_THREADS, bytes, g->stream>>>(*k);
+    GPU_TRY(g,
+            cudaFuncSetAttribute((const void *)errors_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    errors_kernel<<<grid, (unsigned)threads, bytes, g->stream>>>(*k);
     return LAUNCHED(g, "reconstruct: the errors");
+}
+
+/* As many locations together as there are threads and shared memory for, in turns of equal size. */
+static status bench_make(struct gpu *g, int m, size_t rq, struct bench *out)
+{
+    struct bench b = {};
+    int most = 0;
+    GPU_TRY(g, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, g->number));
+    b.deep = (int)size_round_up((size_t)m, DEEP);
+    b.step = (int)size_round_up((size_t)m, WIDE);
+    b.line = b.deep / 4 % 2 ? b.deep : b.deep + DEEP;
+    b.wide = b.step / WIDE;
+    size_t turns = size_div_up(rq, MOST_TILES * TALL);
+    do b.tall = (int)size_div_up(size_div_up(rq, turns++), TALL);
+    while (b.tall > 1 && shelf_floats(b) * sizeof(float) + SMALL_SHARED > (size_t)most);
+    *out = b;
+    return OK;
 }
 
 static void lay(struct reconstruct *k, struct cursor *memory)
 {
     cosines_lay(&k->c, memory);
-    k->forms = cursor_take<float>(memory, (size_t)k->groups * (size_t)(k->m * k->m));
+    k->inverses = cursor_take<float>(memory, (size_t)k->groups * (size_t)(k->b.deep * k->b.step));
+    k->terms = cursor_take<float>(memory, 2);
 }
 
 static status run_part(struct gpu *g, struct reconstruct *k)
@@ -290,6 +334,7 @@ static status reconstruct(struct device *d, const struct reconstruct_args *a, te
     PASS(cosines_make(g, a->support, a->query, true, &all.c, &queries));
     all.m = (int)(all.c.ns / a->groups * all.c.rs);
     all.groups = (int)a->groups;
+    PASS(bench_make(g, all.m, all.c.rq, &all.b));
     all.r = reals<float>(a->r);
     all.share = a->share;
     all.ridge = a->ridge;

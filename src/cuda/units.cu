@@ -3,10 +3,13 @@
 #include "cuda/units.cuh"
 
 enum { TILE = 32, TILE_CHANNELS = 2 * TILE, UNIT_THREADS = TILE * TILE, SMALL_SHARED = 1 << 10 };
+enum { WHOLE_ROWS = 20, WHOLE_THREADS = WHOLE_ROWS * TILE }; /* where all channels fit: three such blocks a processor */
 
 static __host__ __device__ inline int tiles_of(int r) { return (r + TILE - 1) / TILE; }
 /* Locations of a block, so that a picture's blocks have equally much to do. */
 static __host__ __device__ inline int width_of(int r) { return (r + tiles_of(r) - 1) / tiles_of(r); }
+/* Numbers between channels in shared memory: odd, so that a location's channels lie in many banks. */
+static __host__ __device__ inline int across_of(int r) { return width_of(r) | 1; }
 static __host__ __device__ inline int blocks_of(const struct unit_maps &o) { return o.pictures * tiles_of(o.r); }
 
 struct unit_place {
@@ -41,16 +44,17 @@ static __device__ inline void write_unit(const struct units &u, const struct uni
 }
 
 /* The factor that makes each of this block's vectors a unit, from what thread (ty, tx) has added up of location tx. */
+template <int ROWS>
 static __device__ inline void unit_scales(const struct unit_maps &o, const struct unit_place &p, double square,
                                           double *scales)
 {
-    __shared__ double sums[TILE][TILE + 1];
+    __shared__ double sums[ROWS][TILE + 1];
     const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE, location = p.location + tx;
     sums[ty][tx] = square;
     __syncthreads();
     if (ty == 0) {
         double total = 0;
-        for (int i = 0; i < TILE; i++) total += sums[i][tx];
+        for (int i = 0; i < ROWS; i++) total += sums[i][tx];
         const double norm = sqrt(total), scale = norm < 1e-12 ? 0 : 1 / norm;
         scales[tx] = scale;
         if (location < p.end) o.inverse[(size_t)p.picture * (size_t)o.r + (size_t)location] = (float)scale;
@@ -75,7 +79,7 @@ static __device__ inline double square_of(const struct units &u, const struct un
 static __device__ inline void clear_lines(const struct units &u, const struct unit_maps &o)
 {
     const size_t from = (size_t)o.pictures * (size_t)o.r * (size_t)u.padded, count = (size_t)o.clear * (size_t)u.padded;
-    for (size_t e = threadIdx.x; e < 3 * count; e += UNIT_THREADS)
+    for (size_t e = threadIdx.x; e < 3 * count; e += blockDim.x)
         o.stacked[e / count * stacked_part(u, o) + from + e % count] = __float2half_rn(0);
 }
 
@@ -96,7 +100,7 @@ __global__ void __launch_bounds__(UNIT_THREADS) units_kernel(const struct units 
         }
     };
     fetch(0);
-    unit_scales(o, p, square_of(u, o, p), scales);
+    unit_scales<TILE>(o, p, square_of(u, o, p), scales);
     const double scale = scales[tx];
     for (int c0 = 0; c0 < u.padded; c0 += TILE_CHANNELS) {
         for (int i = 0; i < 2; i++) tile[ty + i * TILE][tx] = (float)((double)next[i] * scale);
@@ -110,38 +114,63 @@ __global__ void __launch_bounds__(UNIT_THREADS) units_kernel(const struct units 
     if (o.stacked && p.picture == o.pictures - 1 && p.location == 0) clear_lines(u, o);
 }
 
-/* All channels of the block's locations lie in shared memory, [padded, 33]: they are read once, many loads at a time. */
-__global__ void __launch_bounds__(UNIT_THREADS, 2) units_whole_kernel(const struct units u)
+/* x times the scale. Conversions to double are slow: they are left to scales for which singles have no room. */
+static __device__ inline float scaled(float x, double scale)
 {
-    enum { AT_ONCE = 5 };
+    return scale > 1e-30 ? x * (float)scale : (float)((double)x * scale);
+}
+
+/* The sum of squares of a thread's channels, which lie in shared memory, in double all the way. */
+static __device__ double square_again(const struct units &u, const float *mine, int across, int ty)
+{
+    double square = 0;
+    for (int c = ty; c < u.padded; c += WHOLE_ROWS)
+        square = fma((double)mine[c * across], (double)mine[c * across], square);
+    return square;
+}
+
+/* The block's locations to shared memory, [padded, across]; the sum of squares of every WHOLE_ROWS-th channel of location tx.
+ * Squares are added up in singles by eights, unless they are too large for that. */
+static __device__ inline double take_whole(const struct units &u, const struct unit_maps &o, const struct unit_place &p,
+                                           float *whole)
+{
+    enum { AT_ONCE = 8 };
+    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE, across = across_of(o.r);
+    const float *x = o.x + ((size_t)p.picture * (size_t)u.channels + (size_t)ty) * (size_t)o.r + p.location + tx;
+    const size_t step = (size_t)o.r * WHOLE_ROWS;
+    double square = 0;
+    if (p.location + tx >= p.end) return 0;
+    for (int c0 = ty; c0 < u.padded; c0 += AT_ONCE * WHOLE_ROWS) {
+        float v[AT_ONCE], squares = 0;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++, x += step) v[i] = c0 + i * WHOLE_ROWS < u.channels ? *x : 0;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int c = c0 + i * WHOLE_ROWS;
+            if (c < u.padded) whole[c * across + tx] = v[i];
+            squares = fmaf(v[i], v[i], squares);
+        }
+        square += (double)squares;
+    }
+    return isinf(square) ? square_again(u, whole + tx, across, ty) : square;
+}
+
+/* All channels of the block's locations are read once, many loads at a time. */
+__global__ void __launch_bounds__(WHOLE_THREADS, 3) units_whole_kernel(const struct units u)
+{
     extern __shared__ float whole[];
     __shared__ double scales[TILE];
     const struct unit_place p = unit_place_of(u);
     const struct unit_maps &o = u.of[p.map];
-    const int tx = (int)threadIdx.x % TILE, ty = (int)threadIdx.x / TILE;
-    const float *x = o.x + ((size_t)p.picture * (size_t)u.channels + (size_t)ty) * (size_t)o.r + p.location + tx;
-    const size_t step = (size_t)o.r * TILE;
-    const int end = p.location + tx < p.end ? u.channels : 0;
-    double square = 0;
-    for (int c0 = ty; c0 < u.padded; c0 += AT_ONCE * TILE) {
-        float v[AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++, x += step) v[i] = c0 + i * TILE < end ? *x : 0;
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-            const int c = c0 + i * TILE;
-            if (c < u.padded) whole[c * (TILE + 1) + tx] = v[i];
-            square = fma((double)v[i], (double)v[i], square);
-        }
+    unit_scales<WHOLE_ROWS>(o, p, take_whole(u, o, p, whole), scales);
+    const int chunks = (u.padded + TILE_CHANNELS - 1) / TILE_CHANNELS, across = across_of(o.r);
+    for (int e = (int)threadIdx.x / TILE; e < (p.end - p.location) * chunks; e += WHOLE_ROWS) {
+        const int location = e / chunks, c = e % chunks * TILE_CHANNELS + (int)threadIdx.x % TILE * 2;
+        if (c >= u.padded) continue;
+        const float *two = whole + c * across + location;
+        write_unit(u, o, (size_t)p.picture * (size_t)o.r + (size_t)(p.location + location), c,
+                   scaled(two[0], scales[location]), scaled(two[across], scales[location]));
     }
-    unit_scales(o, p, square, scales);
-    const int location = p.location + ty;
-    const double scale = scales[ty];
-    if (location < p.end)
-        for (int c = 2 * tx; c < u.padded; c += 2 * TILE)
-            write_unit(u, o, (size_t)p.picture * (size_t)o.r + (size_t)location, c,
-                       (float)((double)whole[c * (TILE + 1) + ty] * scale),
-                       (float)((double)whole[(c + 1) * (TILE + 1) + ty] * scale));
     if (o.stacked && p.picture == o.pictures - 1 && p.location == 0) clear_lines(u, o);
 }
 
@@ -194,13 +223,15 @@ static unsigned all_blocks(const struct units *u)
 
 status units_run(struct gpu *g, const struct units *u)
 {
-    const size_t bytes = (size_t)u->padded * (TILE + 1) * sizeof(float);
-    int most = 0;
+    int most = 0, across = 0;
+    for (const struct unit_maps &o : u->of)
+        if (o.pictures && across < across_of(o.r)) across = across_of(o.r);
+    const size_t bytes = (size_t)u->padded * (size_t)across * sizeof(float);
     GPU_TRY(g, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, g->number));
     if (bytes + sizeof(double) * (TILE + 1) * (TILE + 1) + SMALL_SHARED <= (size_t)most) {
         GPU_TRY(g, cudaFuncSetAttribute((const void *)units_whole_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         (int)bytes));
-        units_whole_kernel<<<all_blocks(u), UNIT_THREADS, bytes, g->stream>>>(*u);
+        units_whole_kernel<<<all_blocks(u), WHOLE_THREADS, bytes, g->stream>>>(*u);
         return LAUNCHED(g, "unit vectors");
     }
     units_kernel<<<all_blocks(u), UNIT_THREADS, 0, g->stream>>>(*u);
