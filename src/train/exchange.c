@@ -3,6 +3,9 @@
 #include "base/size.h"
 #include <stdlib.h>
 
+/* Fewer bytes of gradients are added up by devices in less time than it would cost them that their step is not recorded. */
+enum { ALONG_BYTES = 512 << 10 };
+
 struct block {
     char *memory; /* of the device */
     size_t bytes;
@@ -17,6 +20,7 @@ struct exchange {
     enum peers_type type;
     struct block *block; /* owned, those that settle first come first */
     size_t count, sent;
+    size_t bytes;       /* of all blocks */
     char *copy;         /* owned; NULL where the device's memory is the host's */
     bool among_devices; /* they add up themselves */
     status st;          /* of what set out during a backward pass */
@@ -58,6 +62,7 @@ static status find_blocks(struct exchange *e)
         struct block *b = &e->block[i];
         params_grad_block(e->params, i, &memory, &b->bytes);
         b->memory = b->host = memory;
+        e->bytes += b->bytes;
     }
     for (size_t i = 0; i < params_count(e->params); i++) {
         struct block *b = params_at(e->params, i)->trained ? block_of(e, params_at(e->params, i)) : NULL;
@@ -69,11 +74,9 @@ static status find_blocks(struct exchange *e)
 /* Host memory for all blocks at once, where theirs is not. */
 static status make_copies(struct exchange *e)
 {
-    size_t bytes = 0;
     if (e->device->on_host) return OK;
-    for (size_t i = 0; i < e->count; i++) bytes += e->block[i].bytes;
-    e->copy = malloc(size_max(1, bytes));
-    if (!e->copy) return fail(ST_MEMORY, "no memory for the exchange of %zu bytes", bytes);
+    e->copy = malloc(size_max(1, e->bytes));
+    if (!e->copy) return fail(ST_MEMORY, "no memory for the exchange of %zu bytes", e->bytes);
     for (size_t i = 0, at = 0; i < e->count; at += e->block[i++].bytes) e->block[i].host = e->copy + at;
     return OK;
 }
@@ -149,7 +152,8 @@ static void on_final(void *context, struct param *p)
 
 bool exchange_overlaps(const struct exchange *e)
 {
-    return e->among_devices || (e->peers->size > 1 && e->device->on_host); /* another device would be waited for */
+    if (e->among_devices) return e->bytes >= ALONG_BYTES;
+    return e->peers->size > 1 && e->device->on_host; /* another device would be waited for */
 }
 
 void exchange_watch(struct exchange *e, tape *t)

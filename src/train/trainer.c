@@ -415,7 +415,7 @@ status trainer_part(struct trainer *t, const struct lesson *part, bool last, uin
     struct taught now = {0};
     const bool sends = last && exchange_overlaps(t->exchange);
     if (sends) exchange_watch(t->exchange, t->tape);
-    /* Sums that set out on the way are not for recordings, which are put in the place of one another. */
+    /* Sums that set out on the way cannot be in a recording: these are put in the place of one another. */
     status st = sends ? OK : device_together_begin(d);
     if (st == OK) st = part_calls(t, part, step, pictures, &now);
     if (!sends) st = device_together_end(d, st);

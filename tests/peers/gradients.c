@@ -84,12 +84,13 @@ static void add_up_on_devices(struct device *d, struct calls *calls, struct peer
     d->sync = fake_sync;
 }
 
-enum { EPISODES = 4, WAY = 2, SHOT = 1, QUERY = 2, SIDE = 16, EACH = WAY * (SHOT + QUERY), MOST = 20000 };
+enum { EPISODES = 4, WAY = 2, SHOT = 1, QUERY = 2, SIDE = 16, EACH = WAY * (SHOT + QUERY), MOST = 120000 };
 
 struct sums {             /* of rank 0 */
     double grad[MOST];    /* all gradients, */
     double running[MOST]; /* and all buffers, one behind the other */
     size_t grads, runnings;
+    const char *width;   /* of the network; NULL: 8 */
     struct calls *calls; /* [CIRCLE_MOST], of every rank; NULL: the host adds up */
 };
 
@@ -164,7 +165,7 @@ static status share_step(void *context, struct peers *p)
     status st = OK;
     if (!rig_open(&w, NULL, 1, DT_F64)) return fail(ST_IO, "no device");
     TRY(model_new(w.dev, "conv4", "mcl-katz", &m));
-    TRY(option_set(m.net->options, "net.", "width", "8", m.net_settings));
+    TRY(option_set(m.net->options, "net.", "width", s->width ? s->width : "8", m.net_settings));
     m.channels = m.net->channels(m.net_settings);
     TRY(model_start(&m, DT_F64, 3));
     if (s->calls) add_up_on_devices(w.dev, &s->calls[p->rank], p);
@@ -202,12 +203,13 @@ TEST(gradients_of_parts_are_the_same_whoever_computes_them)
 
 /* The rules of NCCL: everybody joins by one identity and makes the same calls in the same order; and ours, that nobody waits
  * for the device in a step: no download and no sync, but one wait in the device's own queue, behind all sums; and that
- * gradients set out before the backward pass is over. */
-TEST(devices_that_add_up_among_themselves_make_the_same_calls_and_wait_for_nothing)
+ * gradients of a large network set out before the backward pass is over, those of a small one behind it. */
+static void check_calls(const char *width, bool along)
 {
     struct sums *one = calloc(1, sizeof *one), *many = calloc(1, sizeof *many);
     struct calls *calls = calloc(CIRCLE_MOST, sizeof *calls);
     REQUIRE(one && many && calls);
+    one->width = many->width = width;
     EXPECT_OK(share_step(one, peers_alone()));
     many->calls = calls;
     EXPECT(circle_run(3, share_step, many, NULL));
@@ -223,12 +225,18 @@ TEST(devices_that_add_up_among_themselves_make_the_same_calls_and_wait_for_nothi
             EXPECT(strchr("ijsbw", calls[r].name[i]) != NULL);
         }
         const char *back = memchr(calls[r].name, 'b', calls[r].made), *sum = memchr(calls[r].name, 's', calls[r].made);
-        EXPECT(back && sum && sum < back);
+        EXPECT(back && sum && (sum < back) == along);
         EXPECT_INT(calls[r].name[calls[r].made - 1], 'w');
     }
     free(calls);
     free(one);
     free(many);
+}
+
+TEST(devices_that_add_up_among_themselves_make_the_same_calls_and_wait_for_nothing)
+{
+    check_calls("64", true);
+    check_calls("8", false);
 }
 
 /* Gradients as they were when they were called final. */
