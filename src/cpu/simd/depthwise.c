@@ -7,8 +7,8 @@
 #include "cpu/simd/vec.h"
 
 #define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
+#if defined(__clang__) /* it unrolls loops of constant length by itself, and warns where it is asked for others */
+#define UNROLL
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
