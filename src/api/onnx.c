@@ -218,7 +218,12 @@ static status turn(struct onnx_writer *w, const struct step *step, size_t number
     return OK;
 }
 
-static bool padded(const struct onnx_value *v) { return v->pad[0] || v->pad[1] || v->pad[2] || v->pad[3]; }
+/* Zeros around a value wait for a convolution, which writes them. */
+static status not_padded(const struct onnx_value *v)
+{
+    if (!v->pad[0] && !v->pad[1] && !v->pad[2] && !v->pad[3]) return OK;
+    return fail(ST_UNSUPPORTED, "a network that pads maps otherwise than for a convolution cannot be written as ONNX");
+}
 
 /* Convolutions, norms and max pooling are of turned maps, adaptive pooling and padding of others; the rest takes either. */
 static status layout_fits(const struct onnx_writer *w, const struct step *step)
@@ -226,9 +231,6 @@ static status layout_fits(const struct onnx_writer *w, const struct step *step)
     const bool turned = w->value[step->in[0]].turned;
     const bool wants = step->kind == STEP_CONV || step->kind == STEP_NORM || step->kind == STEP_MAX_POOL;
     const bool refuses = step->kind == STEP_ADAPTIVE_POOL || step->kind == STEP_PAD;
-    if (step->kind != STEP_CONV && padded(&w->value[step->in[0]]))
-        return fail(ST_UNSUPPORTED,
-                    "a network that pads maps otherwise than for a convolution cannot be written as ONNX");
     if ((wants && !turned) || (refuses && turned) || (step->in[1] && w->value[step->in[1]].turned != turned))
         return fail(ST_UNSUPPORTED,
                     "a network with a step of kind %d on maps that lie otherwise cannot be written as ONNX",
@@ -243,6 +245,8 @@ static status add_step(struct onnx_writer *w, size_t number)
     status st = OK;
     if (step->kind == STEP_PERMUTE) return turn(w, step, number);
     if (step->kind != STEP_INPUT) TRY(layout_fits(w, step));
+    if (step->kind != STEP_CONV && step->in[0]) TRY(not_padded(&w->value[step->in[0]]));
+    if (step->in[1]) TRY(not_padded(&w->value[step->in[1]]));
     plain_snprintf(v->name, sizeof v->name, number == w->result ? "features" : "value%zu", number);
     v->turned = step->in[0] && w->value[step->in[0]].turned;
     switch (step->kind) {
@@ -311,6 +315,7 @@ status onnx_write_steps(struct onnx_writer *w, size_t last, const char *path)
     for (w->result = last; steps_at(w->steps, w->result)->kind == STEP_PERMUTE;)
         w->result = steps_at(w->steps, w->result)->in[0];
     for (size_t i = 1; i <= w->steps->count; i++) TRY(add_step(w, i));
+    TRY(not_padded(&w->value[last]));
     if (w->value[last].turned)
         TRY(fail(ST_UNSUPPORTED, "a network that ends in [n, h, w, c] cannot be written as ONNX"));
     onnx_end(w->model, ONNX_OUTPUT, "features", 4, steps_at(w->steps, last)->dim);

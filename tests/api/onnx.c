@@ -105,6 +105,34 @@ TEST(a_depthwise_convolution_with_relu6_can_be_written_as_onnx)
     steps_free(&steps);
 }
 
+/* Zeros that no convolution would add are not left out in silence. */
+TEST(padding_that_no_convolution_takes_is_not_written_as_onnx)
+{
+    struct steps steps = {0};
+    centra_session *s = NULL;
+    centra_net *net = NULL;
+    var x = {.value = {.type = DT_F32, .rank = 4, .dim = {1, 3, 8, 8}}};
+    REQUIRE(centra_session_open(NULL, &s) == CENTRA_OK);
+    REQUIRE(make(s, "conv4", "width", "4", CENTRA_F32, &net) == CENTRA_OK);
+    EXPECT_OK(steps_input(&steps, &x));
+    const size_t padded = steps_pad(&steps, x.step, (size_t[]){0, 0, 1, 1});
+    EXPECT_INT(steps_at(&steps, padded)->dim[2], 9);
+    const size_t y = steps_clip(&steps, padded, 0, 6);
+    struct onnx_writer w = {.net = net, .steps = &steps};
+    EXPECT_STATUS(onnx_write_steps(&w, y, file_in_folder()), ST_UNSUPPORTED);
+    EXPECT(strstr(error_text(), "pads maps otherwise than for a convolution") != NULL);
+    steps_free(&steps); /* and at the end of a network */
+    EXPECT_OK(steps_input(&steps, &x));
+    struct onnx_writer last = {.net = net, .steps = &steps};
+    EXPECT_STATUS(onnx_write_steps(&last, steps_pad(&steps, x.step, (size_t[]){0, 0, 1, 1}), file_in_folder()),
+                  ST_UNSUPPORTED);
+    EXPECT(strstr(error_text(), "pads maps otherwise than for a convolution") != NULL);
+    EXPECT(!file_exists(file_in_folder()));
+    centra_net_free(net);
+    centra_session_close(s);
+    steps_free(&steps);
+}
+
 TEST(writing_onnx_refuses_in_words)
 {
     centra_session *s = NULL;

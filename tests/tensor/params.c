@@ -104,10 +104,12 @@ TEST(params_survive_every_failed_allocation)
         alloc_fail_at(n);
         struct params *p = params_new(w.dev);
         status st = p ? params_add(p, "a", DT_F64, DIMS(2), &a) : ST_MEMORY;
+        const size_t added = st == OK;
+        if (st == OK) st = params_add_buffer(p, "b", DT_F64, DIMS(2), &a);
         failed = alloc_did_fail();
         alloc_fail_at(0);
         EXPECT_STATUS(st, failed ? ST_MEMORY : OK);
-        if (p) EXPECT_INT(params_count(p), failed ? 0 : 1);
+        if (p) EXPECT_INT(params_count(p), failed ? added : 2);
         params_free(p);
         EXPECT_INT(alloc_live(), live);
         REQUIRE(n < 50);
@@ -132,6 +134,41 @@ TEST(a_buffer_has_no_gradient_and_is_a_constant_on_the_tape)
     const var *trained = tape_param(w.t, a), *constant = tape_param(w.t, b);
     REQUIRE(trained && constant);
     EXPECT(trained->needs_grad && !constant->needs_grad);
+    params_free(p);
+    world_close(&w);
+}
+
+TEST(buffers_lie_in_blocks_that_hold_all_of_them_and_nothing_else)
+{
+    enum { COUNT = 40, EACH = 1000 }; /* more than the first block has room for */
+    struct world w;
+    struct param *b[COUNT], *weight = NULL;
+    char name[32];
+    void *memory;
+    size_t bytes, seen = 0, blocks = 0;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    struct params *p = params_new(w.dev), *fixed = params_new_fixed(w.dev);
+    REQUIRE(p && fixed);
+    EXPECT(!params_buffer_block(p, 0, &memory, &bytes));
+    EXPECT_OK(params_add(p, "weight", DT_F64, DIMS(EACH), &weight));
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "b%d", i);
+        REQUIRE(params_add_buffer(p, name, DT_F64, DIMS(EACH), &b[i]) == OK);
+        for (int k = 0; k < EACH; k++) EXPECT(((double *)b[i]->value.data)[k] == 0);
+        ((double *)b[i]->value.data)[EACH - 1] = i + 1;
+    }
+    for (; params_buffer_block(p, blocks, &memory, &bytes); blocks++) {
+        double sum = 0;
+        for (size_t k = 0; k < bytes / sizeof(double); k++) sum += ((double *)memory)[k];
+        seen += (size_t)sum; /* gaps are zero */
+        EXPECT((char *)weight->value.data < (char *)memory || (char *)weight->value.data >= (char *)memory + bytes);
+    }
+    EXPECT_INT(seen, COUNT * (COUNT + 1) / 2);
+    EXPECT(blocks > 1);
+    for (int i = 0; i < COUNT; i++) EXPECT(((double *)b[i]->value.data)[EACH - 1] == i + 1);
+    EXPECT_OK(params_add_buffer(fixed, "weight", DT_F64, DIMS(2), &weight));
+    EXPECT(!params_buffer_block(fixed, 0, &memory, &bytes));
+    params_free(fixed);
     params_free(p);
     world_close(&w);
 }
