@@ -214,11 +214,27 @@ static status hear_wishes(struct run *r)
     return st;
 }
 
+/* Validates, when asked to, and keeps; the average over epochs where there is one. `cut`: somebody wanted to stop meanwhile, and
+ * it has to be done again. */
+static status judge(struct run *r, const struct validation_options *how, struct interval *validation, bool *best,
+                    bool *cut)
+{
+    status st = OK;
+    struct average *average = r->trainer->average;
+    *cut = false;
+    if (average) TRY(average_show(average, r->at.epoch));
+    if (how) TRY(validate(r->trainer, how, validation, cut));
+    if (!*cut) TRY(keep(r, validation, best));
+    if (average) TRY(average_hide(average, !*cut));
+done:
+    return st;
+}
+
 static status end_epoch(struct run *r)
 {
     status st = OK;
     struct run_progress p;
-    bool cut = false;
+    bool cut, best = false;
     struct interval validation = {(double)NAN, (double)NAN, 0};
     const struct validation_options how = {.data = r->held_out,
                                            .stock = r->held_stock,
@@ -231,10 +247,10 @@ static status end_epoch(struct run *r)
                                            .context = r};
     const bool validates = trainer_validates(r->o->settings, r->at.epoch);
     if (validates || !r->trainer->tally) TRY(trainer_check(r->trainer, r->at.step)); /* the tally saw finite losses */
-    if (validates) TRY(validate(r->trainer, &how, &validation, &cut));
+    TRY(judge(r, validates ? &how : NULL, &validation, &best, &cut));
     if (cut) goto done; /* and validates again when it goes on */
     p = progress_of(r, RUN_EPOCH_DONE);
-    TRY(keep(r, &validation, &p.best));
+    p.best = best;
     const struct metrics_line line = {r->at.epoch, r->at.step, p.loss,     p.accuracy,
                                       p.rate,      p.seconds,  validation, p.best};
     if (run_writes(r)) TRY(record_add(r->record, &line));

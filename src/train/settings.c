@@ -70,6 +70,8 @@ static const struct option train_options[] = {
     OPT_FLOAT(S, factor, "factor", 0.1, 0, 1, "what the rate is multiplied by at each step or milestone"),
     OPT_INT(S, step, "step", 10, 1, 1000000, "epochs between steps"),
     OPT_TEXT(S, milestones, "milestones", NULL, "LIST", "epochs from which the rate is lower: 400 800"),
+    OPT_FLOAT(S, average, "average", 0, 0, 0.999999,
+              "validate and keep an average over epochs that keeps this part of itself at the end of each; 0: none"),
     OPT_INT(S, warmup, "warmup", 0, 0, 1000000, "epochs in which the rate rises from 0"),
     OPT_END};
 #undef S

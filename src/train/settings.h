@@ -36,7 +36,7 @@ struct train_settings {
     int stage, sampler; /* enum train_stage, sampler_kind */
     int64_t seed, epochs, episodes, batch, parts, way, shot, query;
     int optimiser; /* enum optimiser_kind */
-    double rate, momentum, dampening, decay, beta1, beta2, epsilon;
+    double rate, momentum, dampening, decay, beta1, beta2, epsilon, average;
     bool nesterov;
     int schedule; /* enum schedule_kind */
     const char *milestones;

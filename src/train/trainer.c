@@ -156,6 +156,8 @@ status trainer_new(struct device *d, const struct dataset *data, const struct ru
     TRY(make_model(t, d, data));
     TRY(make_room(t, dataset_class_count(data)));
     TRY(optimiser_new(t->model.params, &how, &t->optimiser));
+    if (s->train.average > 0)
+        TRY(average_new(t->model.params, optimiser_state(t->optimiser), s->train.average, &t->average));
     *out = t;
     t = NULL;
 done:
@@ -166,6 +168,7 @@ done:
 void trainer_free(struct trainer *t)
 {
     if (!t) return;
+    average_free(t->average);
     optimiser_free(t->optimiser);
     course_free(t->course);
     if (t->tally) tape_device(t->tape)->release(tape_device(t->tape), t->tally);

@@ -9,6 +9,7 @@
 #include "data/loader.h"
 #include "data/stock.h"
 #include "eval/model.h"
+#include "train/average.h"
 #include "train/course.h"
 #include "train/exchange.h"
 #include "train/parts.h"
@@ -22,6 +23,7 @@ struct trainer {
     void *pretrain_settings;             /* owned; NULL where it has none */
     struct teacher *teacher;             /* owned; NULL: none */
     struct optimiser *optimiser;         /* owned */
+    struct average *average;             /* owned; NULL: none is wanted */
     struct schedule schedule;
     struct transform transform;
     tape *tape;              /* owned */

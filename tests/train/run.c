@@ -144,11 +144,23 @@ TEST(a_run_that_was_stopped_anywhere_ends_as_if_it_had_not_been)
     }
 }
 
+TEST(a_run_that_was_stopped_while_its_average_was_validated_counts_no_epoch_twice)
+{
+    struct run_result out;
+    const char *recipe = "train.average=0.5";
+    REQUIRE(sit((struct sitting){.name = "whole", .recipe = recipe}, &out) == OK);
+    REQUIRE(sit((struct sitting){.name = "part", .recipe = recipe, .plot = {.at_validation = true}}, &out) == OK);
+    EXPECT(out.stopped);
+    REQUIRE(sit((struct sitting){.name = "part", .recipe = recipe, .resume = true}, &out) == OK);
+    expect_same_run("part", "whole");
+}
+
 /* The unrepeated sampler, Adam, a schedule and pre-training have states of their own. */
 TEST(a_run_of_every_kind_goes_on_where_it_was)
 {
     static const char *const recipes[] = {
         "train.sampler=unrepeated train.batch=1",
+        "train.average=0.6",
         "train.optimiser=adam train.rate=0.001 train.schedule=cosine",
         "train.stage=pretrain head.name=frn train.batch=7 data.transform=jitter",
         "validate.every=0 validate.select=last data.transform=pad data.pad=8 data.side=20",
