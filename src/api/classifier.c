@@ -43,7 +43,7 @@ static status open_net(centra_classifier *c)
     if (!c->net.params) TRY(fail(ST_MEMORY, "no memory for the parameters of %s", card->backbone));
     TRY(c->net.net->params(c->net.net_settings, DT_F32, NULL, c->net.params));
     c->net.channels = c->net.net->channels(c->net.net_settings);
-    TRY(weights_load(c->model->file, c->net.params, "", ignore));
+    TRY(weights_lend(c->model->file, c->net.params, "", ignore));
     for (size_t i = 0; i < params_count(c->net.params); i++) bytes += tensor_bytes(&params_at(c->net.params, i)->value);
     c->small = bytes <= SMALL_BYTES;
 done:

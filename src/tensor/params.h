@@ -12,7 +12,7 @@ struct param {
     tensor value, grad;
     bool trained; /* false: a buffer (running statistics), which no optimiser touches; its grad has no memory */
     bool frozen;
-    bool in_block; /* the value's memory is part of a block */
+    bool in_block; /* the value's memory is part of a block, or somebody else's */
     unsigned
         pending; /* records of a tape that have yet to add to the gradient; for whoever watches that (ops/tape.h) */
     struct conv_ready ready; /* owned; of a frozen parameter that convolutions, or norms folded into them, have met */
@@ -24,6 +24,9 @@ struct params *params_new(struct device *d); /* NULL when memory is out */
 /* A list in which everything is a buffer: for networks that are only used, without memory for gradients. */
 struct params *params_new_fixed(struct device *d);
 void params_free(struct params *p);
+/* Lets a parameter of such a list lie in memory that the caller keeps longer than the list, and gives its own back; only
+ * where the device's memory is the host's. */
+void params_borrow(struct params *p, struct param *e, const void *values);
 struct device *params_device(const struct params *p); /* where its memory lies */
 /* Adds a parameter, value and gradient zero. The pointer stays valid until params_free. Names are unique. */
 status params_add(struct params *p, const char *name, dtype type, int rank, const size_t *dim, struct param **out);

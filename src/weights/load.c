@@ -160,6 +160,27 @@ done:
     return st;
 }
 
+status weights_lend(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore)
+{
+    status st = OK;
+    struct load l;
+    size_t own = 0;
+    TRY(load_new(w, p, &l));
+    TRY(match(&l, p, prefix, ignore));
+    TRY(convert(&l));
+    params_thaw(p);
+    for (size_t i = 0; i < l.count; i++) {
+        const bool as_it_lies = params_device(p)->on_host && !l.pair[i].values;
+        if (as_it_lies) params_borrow(p, l.pair[i].param, l.pair[i].from);
+        else l.pair[own++] = l.pair[i];
+    }
+    l.count = own;
+    TRY(upload(&l, params_device(p)));
+done:
+    load_free(&l);
+    return st;
+}
+
 /* "a is [64, 3, 3, 3], not [32, 3, 3, 3]" for each pair whose shapes differ. */
 static void list_misfits(const struct load *l, struct name_list *to)
 {

@@ -87,6 +87,9 @@ status weights_convert_new(const struct weights *w, size_t metas, const struct m
  * (name maps: "encoder." and "query." prefixes, num_batches_tracked), and nothing else may be there except what `ignore`
  * (NULL-terminated prefixes) names. Missing and extra names are listed together in one message; nothing is loaded in part. */
 status weights_load(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore);
+/* The same for parameters that are only used (params_new_fixed): where it can be, they lie in the file's memory, which must then
+ * stay as long as they do. */
+status weights_lend(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore);
 
 /* How far a file is from those parameters, without loading: what weights_load would complain about, and by how much. */
 struct weights_fit {

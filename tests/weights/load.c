@@ -243,3 +243,27 @@ TEST(halves_have_their_subnormal_and_special_values)
         EXPECT(d == cases[i].wanted);
     }
 }
+
+/* Floats lie in the file's memory where that is the device's; doubles are made of them. */
+TEST(lent_parameters_lie_in_the_file_where_they_can)
+{
+    static const dtype types[] = {DT_F32, DT_F64};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/w", test_folder());
+    for (int i = 0; i < 2; i++) {
+        struct world world;
+        struct weights *w = NULL;
+        struct param *a, *b;
+        REQUIRE(world_open(&world, 1, types[i], TAPE_INFERENCE));
+        struct params *p = params_new_fixed(world.dev);
+        REQUIRE(p && params_add(p, "a", types[i], DIMS(2), &a) == OK && params_add(p, "b", types[i], DIMS(2), &b) == OK);
+        REQUIRE(write_names(path, NAMES("a", "b")) == OK && weights_open(path, &w) == OK);
+        EXPECT_OK(weights_lend(w, p, "", NULL));
+        EXPECT_NUMBERS(&world, a->value, 0, 0.5);
+        EXPECT_NUMBERS(&world, b->value, 1, 1.5);
+        EXPECT((a->value.data == weights_find(w, "a")->data) == (types[i] == DT_F32 && world.dev->on_host));
+        params_free(p);
+        weights_close(w);
+        world_close(&world);
+    }
+}
