@@ -1,6 +1,7 @@
 /* concat - tensors joined along one axis; their other sizes are equal.
  *
  * Seen as [outer, n, inner], each input is `outer` runs of n * inner numbers, laid side by side in the output. */
+#include "base/size.h"
 #include "ops/op.h"
 #include "ops/ops.h"
 
@@ -49,12 +50,25 @@ static bool joins(const tensor *a, const tensor *b, int axis)
     return true;
 }
 
+/* More than a node takes: joined in groups, and then those. */
+static var *join_groups(tape *t, size_t count, var *const *x, int axis)
+{
+    const size_t groups = size_div_up(count, NODE_MAX_IN);
+    void *host;
+    const status st = tape_host(t, groups * sizeof(var *), &host);
+    if (st != OK) return tape_fail(t, st);
+    var **joined = host;
+    for (size_t g = 0; g < groups; g++)
+        joined[g] = op_concat(t, size_min(NODE_MAX_IN, count - g * NODE_MAX_IN), x + g * NODE_MAX_IN, axis);
+    return op_concat(t, groups, joined, axis);
+}
+
 var *op_concat(tape *t, size_t count, var *const *x, int axis)
 {
     char a[SHAPE_TEXT], b[SHAPE_TEXT];
     if (tape_status(t) != OK) return NULL;
-    if (!count || count > NODE_MAX_IN)
-        return tape_fail(t, fail(ST_USAGE, "op concat: %zu inputs; it joins 1 to %d at a time", count, NODE_MAX_IN));
+    if (!count) return tape_fail(t, fail(ST_USAGE, "op concat: nothing to join"));
+    if (count > NODE_MAX_IN) return join_groups(t, count, x, axis);
     struct node *n = node_new(t, &concat_op, (int)count, x, &axis, sizeof axis);
     if (!n || !node_axis(n, &x[0]->value, n->attr)) return NULL;
     axis = *(int *)n->attr;

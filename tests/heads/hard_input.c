@@ -57,6 +57,8 @@ static void holes(struct sample *x)
     for (size_t i = 0; i < query_count(x); i++)
         if (i % r == 0 || i / r % x->e.channels == 1) sample_put(x, x->e.query, i, 0);
 }
+/* One class lends a shot to the last. */
+static void unequal(struct sample *x) { ((int64_t *)x->e.support_labels)[0] = x->e.support_labels[x->e.support_count - 1]; }
 static void tiny(struct sample *x) { multiply(x, 1e-30); }
 static void large(struct sample *x) { multiply(x, 1e15); }
 static void huge(struct sample *x) { multiply(x, 1e30); }
@@ -71,6 +73,9 @@ static const struct edge edges[] = {
     {"one of everything", {1, 1, 1, 1, 1, CENTRA_F32}, as_they_are},
     {"more shots than channels", {2, 7, 3, 3, 2, CENTRA_F32}, as_they_are},
     {"six classes", {6, 1, 3, 6, 4, CENTRA_F32}, as_they_are},
+    {"thirteen classes", {13, 1, 3, 6, 4, CENTRA_F32}, as_they_are},
+    {"thirteen classes, five shots", {13, 5, 2, 6, 2, CENTRA_F32}, as_they_are},
+    {"thirteen classes, not equally many shots", {13, 2, 3, 6, 4, CENTRA_F32}, unequal},
     {"zeros", {3, 1, 4, 6, 4, CENTRA_F32}, all_zero},
     {"zeros, two shots", {3, 2, 4, 6, 4, CENTRA_F64}, all_zero},
     {"zero support", {3, 2, 4, 6, 4, CENTRA_F32}, zero_support},
@@ -96,6 +101,7 @@ static const struct refusal refusals[] = {
     {"gnn", "one channel", "gnn needs features of at least 2 channels; these have 1"},
     {"gnn", "one of everything", "at least 2 channels"},
     {"gnn", "six classes", "gnn can tell 5 classes apart; this episode has 6"},
+    {"gnn", "thirteen classes", "gnn can tell 5 classes apart; this episode has 13"},
     {"relation", "one channel", "relation needs features of at least 2 channels; these have 1"},
     {"relation", "one of everything", "at least 2 channels"},
 };

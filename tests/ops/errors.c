@@ -203,7 +203,7 @@ static const struct error_case cases[] = {
     {e_permute, ST_USAGE, "op permute: axis 1 appears twice in the order"},
     {e_permute_axis, ST_USAGE, "op permute: there is no axis 5 in shape [2, 3]"},
     {e_concat, ST_SHAPE, "op concat: shapes [2, 3] and [3, 2] differ in more than axis 0"},
-    {e_concat_none, ST_USAGE, "op concat: 0 inputs; it joins 1 to 10 at a time"},
+    {e_concat_none, ST_USAGE, "op concat: nothing to join"},
     {e_slice, ST_USAGE, "op slice: 2 to 4 is no part of axis 1, which has size 3"},
     {e_slice_empty, ST_USAGE, "op slice: 1 to 1 is no part of axis 0, which has size 2"},
     {e_gather, ST_USAGE, "op gather: the index is f64 of shape [4]; it must be i32 of rank 1"},

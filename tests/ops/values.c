@@ -203,6 +203,29 @@ VALUE_TEST(concat_lays_inputs_side_by_side)
     EXPECT_NUMBERS(w, b->grad, 2, 3, 5, 6);
 }
 
+/* More than ten are joined in groups. */
+VALUE_TEST(concat_takes_any_number_of_inputs)
+{
+    enum { COUNT = 123 };
+    var *one[COUNT];
+    double values[COUNT], back[COUNT], first, last;
+    var *a = world_leaf(w, DIMS(1), NUMBERS(7)), *b = world_leaf(w, DIMS(1), NUMBERS(8));
+    for (int i = 0; i < COUNT; i++) {
+        one[i] = i % 2 ? b : a;
+        values[i] = i % 2 ? 8 : 7;
+        back[i] = i;
+    }
+    var *y = op_concat(w->t, COUNT, one, 0);
+    REQUIRE(y);
+    EXPECT_DIMS(y->value, COUNT);
+    double seen[COUNT];
+    REQUIRE(world_read(w, &y->value, seen));
+    for (int i = 0; i < COUNT; i++) EXPECT(seen[i] == values[i]);
+    EXPECT_OK(world_back(w, y, back));
+    REQUIRE(world_read(w, &a->grad, &first) && world_read(w, &b->grad, &last));
+    EXPECT(first == 61 * 62 && last == 61 * 61); /* the even and the odd numbers up to 122 */
+}
+
 VALUE_TEST(slice_takes_a_part)
 {
     var *x = world_leaf(w, DIMS(2, 3), NUMBERS(1, 2, 3, 4, 5, 6)), *y = op_slice(w->t, x, -1, 1, 3);
