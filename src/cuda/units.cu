@@ -30,11 +30,24 @@ static __device__ inline size_t stacked_part(const struct units &u, const struct
     return ((size_t)o.pictures * (size_t)o.r + (size_t)o.clear) * (size_t)u.padded;
 }
 
+/* Pieces of 8 are swapped about, so that a copy of a row to shared memory is what products read there. */
+static __device__ inline void write_row(const struct unit_maps &o, size_t line, int c, __half2 high, __half2 low)
+{
+    const int piece = c % UNIT_ROW / 8, turn = (int)(line % 8);
+    __half *row = o.rows + ((size_t)(c / UNIT_ROW) * o.row_count + line) * (2 * UNIT_ROW) + c % 8;
+    *(__half2 *)(row + (piece ^ turn) * 8) = high;
+    *(__half2 *)(row + ((piece + UNIT_ROW / 8) ^ turn) * 8) = low;
+}
+
 static __device__ inline void write_unit(const struct units &u, const struct unit_maps &o, size_t line, int c, float x,
                                          float y)
 {
     __half2 high, low;
     split_pair(x * UNIT_SCALE, y * UNIT_SCALE, &high, &low);
+    if (o.rows) {
+        write_row(o, line, c, high, low);
+        return;
+    }
     for (int part = 0; part < 3; part++) {
         *(__half2 *)(o.halves + (line * 3 + (size_t)part) * (size_t)u.padded + c) = part == o.low ? low : high;
         if (o.stacked)
