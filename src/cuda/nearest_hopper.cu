@@ -205,6 +205,8 @@ __global__ void __launch_bounds__(tile<GROUPS, COLUMNS>::THREADS, tile<GROUPS, C
     }
     cluster_arrive();
     cluster_wait();
+    wait_for_last();
+    next_may_start();
     if (group == GROUPS) {
         if (COLUMNS == 256) registers_set<false, 40>();
         if (threadIdx.x == GROUPS * GROUP) copy_all(s, r);
@@ -231,6 +233,7 @@ __global__ void __launch_bounds__(MERGE_THREADS)
     const unsigned group = blockIdx.y, pieces = (group * s.m + s.m - 1) / tile_columns - group * s.m / tile_columns + 1;
     const float *from = s.best + (size_t)group * s.pieces * K * s.rows + (size_t)blockIdx.x * rq;
     double sum = 0;
+    wait_for_last();
     for (unsigned i = threadIdx.x; i < rq; i += MERGE_THREADS) {
         float best[K];
         keep_none(best);
@@ -314,22 +317,33 @@ static void lay(struct work *w, struct cursor *memory)
     s->best = cursor_take<float>(memory, w->groups * s->pieces * (size_t)w->k_kept * s->rows);
 }
 
+/* A launch that may take its place before the last one has ended; `cluster` blocks along x belong together. */
+template <typename... ARGS>
+static cudaError_t launch_behind(struct gpu *g, void (*kernel)(ARGS...), dim3 grid, unsigned threads, size_t bytes,
+                                 unsigned cluster, ARGS... args)
+{
+    cudaLaunchAttribute how[2] = {};
+    cudaLaunchConfig_t config = {};
+    how[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    how[0].val.programmaticStreamSerializationAllowed = 1;
+    how[1].id = cudaLaunchAttributeClusterDimension;
+    how[1].val.clusterDim = {cluster, 1, 1};
+    config.gridDim = grid;
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = bytes;
+    config.stream = g->stream;
+    config.attrs = how;
+    config.numAttrs = cluster > 1 ? 2 : 1;
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
 template <int K, int GROUPS, int COLUMNS> static status search_run(struct gpu *g, const struct search *s)
 {
     using T = tile<GROUPS, COLUMNS>;
-    cudaLaunchConfig_t config = {};
-    cudaLaunchAttribute cluster = {};
+    const dim3 grid((unsigned)(s->query_rows / T::ROWS), (unsigned)(s->support_rows / COLUMNS));
     GPU_TRY(g, cudaFuncSetAttribute((const void *)search_kernel<K, GROUPS, COLUMNS>,
                                     cudaFuncAttributeMaxDynamicSharedMemorySize, T::SHARED_BYTES));
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {PAIR, 1, 1};
-    config.gridDim = dim3((unsigned)(s->query_rows / T::ROWS), (unsigned)(s->support_rows / COLUMNS));
-    config.blockDim = dim3(T::THREADS);
-    config.dynamicSmemBytes = T::SHARED_BYTES;
-    config.stream = g->stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    GPU_TRY(g, cudaLaunchKernelEx(&config, search_kernel<K, GROUPS, COLUMNS>, *s));
+    GPU_TRY(g, launch_behind(g, search_kernel<K, GROUPS, COLUMNS>, grid, T::THREADS, T::SHARED_BYTES, PAIR, *s));
     return LAUNCHED(g, "nearest features");
 }
 
@@ -340,8 +354,8 @@ static status run(struct gpu *g, const struct nearest_args *a, const struct cosi
     if (w->tile_columns == 256) PASS((search_run<K, 2, 256>(g, &w->s)));
     else PASS((search_run<K, 1, 64>(g, &w->s)));
     const double scale = (double)(float)a->scale / (double)(UNIT_SCALE * UNIT_SCALE);
-    merge_kernel<K><<<dim3((unsigned)c->nq, (unsigned)a->groups), MERGE_THREADS, 0, g->stream>>>(
-        w->s, w->tile_columns, (unsigned)c->rq, (int)a->k, scale, y);
+    GPU_TRY(g, launch_behind(g, merge_kernel<K>, dim3((unsigned)c->nq, (unsigned)a->groups), MERGE_THREADS, 0, 1, w->s,
+                             w->tile_columns, (unsigned)c->rq, (int)a->k, scale, y));
     return LAUNCHED(g, "sums of nearest features");
 }
 
