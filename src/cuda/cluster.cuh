@@ -57,18 +57,21 @@ static __device__ inline void barrier_arrive_at(uint64_t *b, unsigned rank)
 static __device__ inline void copy_bulk(uint32_t shared, const void *global, unsigned bytes, uint64_t *b)
 {
 #if HOPPER
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared),
-                 "l"(global), "r"(bytes), "r"(shared_at(b))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared),
+        "l"(global), "r"(bytes), "r"(shared_at(b))
+        : "memory");
 #endif
 }
-static __device__ inline void copy_bulk_to(uint32_t shared, const void *global, unsigned bytes, uint64_t *b, unsigned blocks)
+static __device__ inline void copy_bulk_to(uint32_t shared, const void *global, unsigned bytes, uint64_t *b,
+                                           unsigned blocks)
 {
 #if HOPPER
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
-                 "%4;" ::"r"(shared),
-                 "l"(global), "r"(bytes), "r"(shared_at(b)), "h"((uint16_t)blocks)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], "
+        "%4;" ::"r"(shared),
+        "l"(global), "r"(bytes), "r"(shared_at(b)), "h"((uint16_t)blocks)
+        : "memory");
 #endif
 }
 #endif

@@ -5,5 +5,6 @@
 
 /* Whether that way takes these; of `c` only the shapes and the maps count. */
 bool nearest_hopper_serves(struct gpu *g, const struct nearest_args *a, const struct cosines *c);
-status nearest_hopper(struct gpu *g, const struct nearest_args *a, const struct cosines *c, float *y); /* [nq, groups] */
+status nearest_hopper(struct gpu *g, const struct nearest_args *a, const struct cosines *c,
+                      float *y); /* [nq, groups] */
 #endif

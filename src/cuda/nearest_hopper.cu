@@ -78,7 +78,8 @@ template <int K> static __device__ inline void keep_none(float (&best)[K])
 template <typename T> struct ring {
     uint32_t stages;
     uint64_t *full, *empty;
-    __device__ ring(char *shared) : stages(shared_at(shared)), full((uint64_t *)(void *)(shared + T::STAGES * T::STAGE_BYTES))
+    __device__ ring(char *shared)
+        : stages(shared_at(shared)), full((uint64_t *)(void *)(shared + T::STAGES * T::STAGE_BYTES))
     {
         empty = full + T::STAGES;
     }
@@ -217,7 +218,8 @@ __global__ void __launch_bounds__(tile<GROUPS, COLUMNS>::THREADS, tile<GROUPS, C
         uint32_t small[COLUMNS / 4];
         multiply_all(s, r, c, small);
         cluster_arrive();
-        const unsigned row = blockIdx.x * T::ROWS + group * GROUP_ROWS + threadIdx.x % GROUP / 32 * 16 + threadIdx.x % 32 / 4;
+        const unsigned row = blockIdx.x * T::ROWS + group * GROUP_ROWS + threadIdx.x % GROUP / 32 * 16 +
+                             threadIdx.x % 32 / 4;
         search_tile<K, COLUMNS>(s, c, row);
     }
     cluster_wait(); /* a block stays while the other may still arrive at its barriers */
@@ -266,7 +268,8 @@ static bool wide_tiles(struct gpu *g, size_t rows, size_t columns)
 {
     using T = tile<2, 256>;
     int processors = 0;
-    if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g->number) != cudaSuccess || processors <= 0)
+    if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g->number) != cudaSuccess ||
+        processors <= 0)
         return false;
     const size_t tiles = size_round_up(size_div_up(rows, T::ROWS), PAIR) * size_div_up(columns, 256);
     const size_t turns = size_div_up(tiles, (size_t)processors);

@@ -13,7 +13,7 @@ struct unit_maps {
     float *inverse;         /* [pictures * r] 1 / norm; 0 for vectors shorter than 1e-12, which count as zero */
     __half *halves;         /* [pictures * r, 3, padded] */
     int low;                /* which of the three is the low part */
-    __half *rows;           /* instead of halves: [padded / UNIT_ROW, row_count, 2, UNIT_ROW]: high, low, as rows of wgmma.cuh */
+    __half *rows;           /* instead of halves, rows of wgmma.cuh: [padded / UNIT_ROW, row_count, 2, UNIT_ROW], high, low */
     size_t row_count;       /* a multiple of 8 */
     __half *stacked;        /* [3, pictures * r + clear, padded]: low, high, high; NULL: not needed */
     int clear;              /* lines at the end of each part that become 0 */

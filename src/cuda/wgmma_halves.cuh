@@ -13,7 +13,7 @@
 /* c [64, N] += a [64, 16] b [16, N]; `add` false: = */
 #if HOPPER
 #define WGMMA_HALVES(NAME, SUM, COUNT, N, TYPE, NAMES, A, B, ADD, ...) \
-    static __device__ inline void NAME(SUM (&c)[COUNT], uint64_t a, uint64_t b, bool add) \
+    static __device__ inline void NAME(SUM(&c)[COUNT], uint64_t a, uint64_t b, bool add) \
     { \
         asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " ADD ", 0;\n" \
                      "wgmma.mma_async.sync.aligned.m64n" N "k16." TYPE ".f16.f16 {" NAMES "}, " A ", " B \
@@ -23,9 +23,10 @@
     }
 #else
 #define WGMMA_HALVES(NAME, SUM, COUNT, N, TYPE, NAMES, A, B, ADD, ...) \
-    static __device__ inline void NAME(SUM (&)[COUNT], uint64_t, uint64_t, bool) {}
+    static __device__ inline void NAME(SUM(&)[COUNT], uint64_t, uint64_t, bool) {}
 #endif
-WGMMA_HALVES(wgmma_halves, float, 128, "256", "f32", WGMMA_NAMES_128, "%128", "%129", "%130", WGMMA_64(c, 0), WGMMA_64(c, 64))
+WGMMA_HALVES(wgmma_halves, float, 128, "256", "f32", WGMMA_NAMES_128, "%128", "%129", "%130", WGMMA_64(c, 0),
+             WGMMA_64(c, 64))
 WGMMA_HALVES(wgmma_halves, float, 32, "64", "f32", WGMMA_NAMES_32, "%32", "%33", "%34", WGMMA_16(c, 0), WGMMA_16(c, 16))
 WGMMA_HALVES(wgmma_halves, uint32_t, 64, "256", "f16", WGMMA_NAMES_64, "%64", "%65", "%66", WGMMA_R64(c, 0))
 WGMMA_HALVES(wgmma_halves, uint32_t, 16, "64", "f16", WGMMA_NAMES_16, "%16", "%17", "%18", WGMMA_R16(c, 0))
