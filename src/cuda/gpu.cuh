@@ -108,21 +108,6 @@ static inline status gpu_launched(struct gpu *g, const char *what)
     return e == cudaSuccess ? OK : gpu_failed(g, e, what);
 }
 
-/* Kernels one behind the other on Hopper: the next, where it is launched to do so (launch_behind), takes its place on the GPU
- * once all blocks of this have said that it may, and waits for what this one writes. */
-static __device__ inline void next_may_start(void)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-static __device__ inline void wait_for_last(void)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 /* Faults, the worse first: the code is this, then the number of the matrix, then the pivot. */
 enum fault_kind { FAULT_SINGULAR, FAULT_NOT_DEFINITE, FAULT_WALK, FAULT_TRANSPORT };
 static __device__ inline void fault_report(unsigned long long *fault, enum fault_kind kind, size_t matrix, size_t pivot)

@@ -19,19 +19,20 @@
 
 enum { GROUP = 128, GROUP_ROWS = 64, WARPS = 4, PAIR = 2 };
 enum { MERGE_THREADS = 128, FEWEST_FEATURES = 8, MOST_K = 3 };
+/* The halves' sums lose more than singles would with many channels: 2.3e-6 of the result at 1,800. */
+enum { MOST_CHANNELS = 1024 };
 
-/* A warpgroup that copies, GROUPS that multiply. */
-template <int GROUPS, int COLUMNS> struct tile {
-    enum {
-        ROWS = GROUPS * GROUP_ROWS,
-        ROWS_BYTES = ROWS * ROW_BYTES,
-        COLUMNS_BYTES = COLUMNS * ROW_BYTES,
-        STAGE_BYTES = ROWS_BYTES + COLUMNS_BYTES,
-        STAGES = COLUMNS == 256 ? 4 : 6,
-        SHARED_BYTES = STAGES * STAGE_BYTES + 2 * STAGES * sizeof(uint64_t),
-        THREADS = (GROUPS + 1) * GROUP,
-        BLOCKS = COLUMNS == 256 ? 1 : 2 /* a processor */
-    };
+/* A tile: a warpgroup that copies, GROUPS that multiply. */
+enum {
+    GROUPS = 2,
+    ROWS = GROUPS * GROUP_ROWS,
+    COLUMNS = 256,
+    ROWS_BYTES = ROWS * ROW_BYTES,
+    COLUMNS_BYTES = COLUMNS * ROW_BYTES,
+    SLOT_BYTES = ROWS_BYTES + COLUMNS_BYTES,
+    SLOTS = 4,
+    SHARED_BYTES = SLOTS * SLOT_BYTES + 2 * SLOTS * sizeof(uint64_t),
+    TILE_THREADS = (GROUPS + 1) * GROUP
 };
 
 struct search {
@@ -75,39 +76,38 @@ template <int K> static __device__ inline void keep_none(float (&best)[K])
 
 /* The stages and their barriers: `full` when both operands have come, `empty` when both blocks of the pair are done, since each
  * copies into both. */
-template <typename T> struct ring {
+struct ring {
     uint32_t stages;
     uint64_t *full, *empty;
     __device__ ring(char *shared)
-        : stages(shared_at(shared)), full((uint64_t *)(void *)(shared + T::STAGES * T::STAGE_BYTES))
+        : stages(shared_at(shared)), full((uint64_t *)(void *)(shared + SLOTS * SLOT_BYTES))
     {
-        empty = full + T::STAGES;
+        empty = full + SLOTS;
     }
 };
 
 /* By one thread. */
-template <typename T> static __device__ inline void copy_all(const struct search &s, const struct ring<T> &r)
+[[maybe_unused]] static __device__ inline void copy_all(const struct search &s, const struct ring &r)
 {
-    enum { HALF = T::COLUMNS_BYTES / PAIR };
+    enum { HALF = COLUMNS_BYTES / PAIR };
     const unsigned rank = cluster_rank();
-    const char *rows = (const char *)s.query + (size_t)blockIdx.x * T::ROWS_BYTES;
-    const char *columns = (const char *)s.support + (size_t)blockIdx.y * T::COLUMNS_BYTES + rank * HALF;
+    const char *rows = (const char *)s.query + (size_t)blockIdx.x * ROWS_BYTES;
+    const char *columns = (const char *)s.support + (size_t)blockIdx.y * COLUMNS_BYTES + rank * HALF;
     for (unsigned i = 0; i < s.depth; i++) {
-        const unsigned stage = i % T::STAGES, turn = i / T::STAGES;
-        const uint32_t to = r.stages + stage * T::STAGE_BYTES;
+        const unsigned stage = i % SLOTS, turn = i / SLOTS;
+        const uint32_t to = r.stages + stage * SLOT_BYTES;
         if (turn > 0) barrier_wait(&r.empty[stage], (turn - 1) % 2);
-        barrier_expect(&r.full[stage], T::STAGE_BYTES);
-        copy_bulk(to, rows, T::ROWS_BYTES, &r.full[stage]);
-        copy_bulk_to(to + T::ROWS_BYTES + rank * HALF, columns, HALF, &r.full[stage], (1 << PAIR) - 1);
+        barrier_expect(&r.full[stage], SLOT_BYTES);
+        copy_bulk(to, rows, ROWS_BYTES, &r.full[stage]);
+        copy_bulk_to(to + ROWS_BYTES + rank * HALF, columns, HALF, &r.full[stage], (1 << PAIR) - 1);
         rows += s.query_rows * ROW_BYTES;
         columns += s.support_rows * ROW_BYTES;
     }
 }
 
 /* 32 of the depth: the high parts are the first half of a row, the low ones the second. */
-template <int SINGLES, int PAIRS>
-static __device__ inline void multiply_stage(uint32_t rows, uint32_t columns, bool add, float (&c)[SINGLES],
-                                             uint32_t (&small)[PAIRS])
+static __device__ inline void multiply_stage(uint32_t rows, uint32_t columns, bool add, float (&c)[COLUMNS / 2],
+                                             uint32_t (&small)[COLUMNS / 4])
 {
     wgmma_begin();
 #pragma unroll
@@ -121,27 +121,26 @@ static __device__ inline void multiply_stage(uint32_t rows, uint32_t columns, bo
     wgmma_commit();
 }
 
-template <typename T> static __device__ inline void hand_back(const struct ring<T> &r, unsigned stage)
+static __device__ inline void hand_back(const struct ring &r, unsigned stage)
 {
     if (threadIdx.x % 32 < PAIR) barrier_arrive_at(&r.empty[stage], threadIdx.x % 32);
 }
 
 /* By a warpgroup. A stage is handed back when the products of the next are under way. */
-template <typename T, int SINGLES, int PAIRS>
-static __device__ inline void multiply_all(const struct search &s, const struct ring<T> &r, float (&c)[SINGLES],
-                                           uint32_t (&small)[PAIRS])
+[[maybe_unused]] static __device__ inline void multiply_all(const struct search &s, const struct ring &r, float (&c)[COLUMNS / 2],
+                                           uint32_t (&small)[COLUMNS / 4])
 {
-    const uint32_t own = r.stages + threadIdx.x / GROUP * GROUP_ROWS * ROW_BYTES, columns = r.stages + T::ROWS_BYTES;
+    const uint32_t own = r.stages + threadIdx.x / GROUP * GROUP_ROWS * ROW_BYTES, columns = r.stages + ROWS_BYTES;
     for (unsigned i = 0; i < s.depth; i++) {
-        const unsigned stage = i % T::STAGES;
-        barrier_wait(&r.full[stage], i / T::STAGES % 2);
-        multiply_stage(own + stage * T::STAGE_BYTES, columns + stage * T::STAGE_BYTES, i > 0, c, small);
+        const unsigned stage = i % SLOTS;
+        barrier_wait(&r.full[stage], i / SLOTS % 2);
+        multiply_stage(own + stage * SLOT_BYTES, columns + stage * SLOT_BYTES, i > 0, c, small);
         wgmma_wait<1>();
-        if (i > 0) hand_back(r, (i - 1) % T::STAGES);
+        if (i > 0) hand_back(r, (i - 1) % SLOTS);
     }
     wgmma_wait<0>();
 #pragma unroll
-    for (int i = 0; i < PAIRS; i++) {
+    for (int i = 0; i < COLUMNS / 4; i++) {
         const float2 two = __half22float2(*(const __half2 *)(const void *)&small[i]);
         c[2 * i] += two.x;
         c[2 * i + 1] += two.y;
@@ -149,8 +148,8 @@ static __device__ inline void multiply_all(const struct search &s, const struct 
 }
 
 /* The K largest of each group that the tile's columns touch, of two rows a thread; the four threads of a row meet at last. */
-template <int K, int COLUMNS, int SINGLES>
-static __device__ inline void search_tile(const struct search &s, const float (&c)[SINGLES], unsigned row)
+template <int K>
+static __device__ inline void search_tile(const struct search &s, const float (&c)[COLUMNS / 2], unsigned row)
 {
     const unsigned first = blockIdx.y * COLUMNS, end = min(first + COLUMNS, s.columns);
     const int quarter = (int)threadIdx.x % 4;
@@ -188,17 +187,15 @@ static __device__ inline void search_tile(const struct search &s, const float (&
     }
 }
 
-template <int K, int GROUPS, int COLUMNS>
-__global__ void __launch_bounds__(tile<GROUPS, COLUMNS>::THREADS, tile<GROUPS, COLUMNS>::BLOCKS)
-    search_kernel(const __grid_constant__ struct search s)
+template <int K>
+__global__ void __launch_bounds__(TILE_THREADS, 1) search_kernel(const __grid_constant__ struct search s)
 {
 #if HOPPER
-    using T = tile<GROUPS, COLUMNS>;
     extern __shared__ __align__(1024) char shared[];
-    const struct ring<T> r(shared);
+    const struct ring r(shared);
     const unsigned group = threadIdx.x / GROUP;
     if (threadIdx.x == 0) {
-        for (int i = 0; i < T::STAGES; i++) {
+        for (int i = 0; i < SLOTS; i++) {
             barrier_make(&r.full[i], 1);
             barrier_make(&r.empty[i], PAIR * GROUPS * WARPS);
         }
@@ -206,21 +203,19 @@ __global__ void __launch_bounds__(tile<GROUPS, COLUMNS>::THREADS, tile<GROUPS, C
     }
     cluster_arrive();
     cluster_wait();
-    wait_for_last();
-    next_may_start();
     if (group == GROUPS) {
-        if (COLUMNS == 256) registers_set<false, 40>();
+        registers_set<false, 40>();
         if (threadIdx.x == GROUPS * GROUP) copy_all(s, r);
         cluster_arrive();
     } else {
-        if (COLUMNS == 256) registers_set<true, 232>();
+        registers_set<true, 232>();
         float c[COLUMNS / 2];
         uint32_t small[COLUMNS / 4];
         multiply_all(s, r, c, small);
         cluster_arrive();
-        const unsigned row = blockIdx.x * T::ROWS + group * GROUP_ROWS + threadIdx.x % GROUP / 32 * 16 +
+        const unsigned row = blockIdx.x * ROWS + group * GROUP_ROWS + threadIdx.x % GROUP / 32 * 16 +
                              threadIdx.x % 32 / 4;
-        search_tile<K, COLUMNS>(s, c, row);
+        search_tile<K>(s, c, row);
     }
     cluster_wait(); /* a block stays while the other may still arrive at its barriers */
 #endif
@@ -229,13 +224,12 @@ __global__ void __launch_bounds__(tile<GROUPS, COLUMNS>::THREADS, tile<GROUPS, C
 /* One block a query and group: the k largest of each location from the group's pieces, and their sum. */
 template <int K>
 __global__ void __launch_bounds__(MERGE_THREADS)
-    merge_kernel(const struct search s, unsigned tile_columns, unsigned rq, int k, double scale, float *y)
+    merge_kernel(const struct search s, unsigned rq, int k, double scale, float *y)
 {
     __shared__ double sums[MERGE_THREADS / 32];
-    const unsigned group = blockIdx.y, pieces = (group * s.m + s.m - 1) / tile_columns - group * s.m / tile_columns + 1;
+    const unsigned group = blockIdx.y, pieces = (group * s.m + s.m - 1) / COLUMNS - group * s.m / COLUMNS + 1;
     const float *from = s.best + (size_t)group * s.pieces * K * s.rows + (size_t)blockIdx.x * rq;
     double sum = 0;
-    wait_for_last();
     for (unsigned i = threadIdx.x; i < rq; i += MERGE_THREADS) {
         float best[K];
         keep_none(best);
@@ -258,22 +252,20 @@ __global__ void __launch_bounds__(MERGE_THREADS)
 struct work {
     struct search s;
     struct units u;
-    unsigned tile_rows, tile_columns;
     size_t groups;
     int k_kept;
 };
 
-/* Large tiles where they keep at least half of the processors' time busy. */
-static bool wide_tiles(struct gpu *g, size_t rows, size_t columns)
+/* Whether tiles keep at least half of the processors' time busy. */
+static bool worth_tiles(struct gpu *g, size_t rows, size_t columns)
 {
-    using T = tile<2, 256>;
     int processors = 0;
     if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g->number) != cudaSuccess ||
         processors <= 0)
         return false;
-    const size_t tiles = size_round_up(size_div_up(rows, T::ROWS), PAIR) * size_div_up(columns, 256);
+    const size_t tiles = size_round_up(size_div_up(rows, ROWS), PAIR) * size_div_up(columns, COLUMNS);
     const size_t turns = size_div_up(tiles, (size_t)processors);
-    return 2 * rows * columns >= turns * (size_t)processors * T::ROWS * 256;
+    return 2 * rows * columns >= turns * (size_t)processors * ROWS * COLUMNS;
 }
 
 static struct unit_maps maps_of(const float *x, size_t pictures, size_t r, size_t row_count)
@@ -286,7 +278,7 @@ static struct unit_maps maps_of(const float *x, size_t pictures, size_t r, size_
     return o;
 }
 
-static void plan(struct gpu *g, const struct nearest_args *a, const struct cosines *c, struct work *w)
+static void plan(const struct nearest_args *a, const struct cosines *c, struct work *w)
 {
     struct search *s = &w->s;
     *w = {};
@@ -294,12 +286,9 @@ static void plan(struct gpu *g, const struct nearest_args *a, const struct cosin
     s->columns = (unsigned)(c->ns * c->rs);
     s->m = (unsigned)(s->columns / a->groups);
     s->depth = (unsigned)size_div_up(c->channels, UNIT_ROW);
-    const bool wide = wide_tiles(g, s->rows, s->columns);
-    w->tile_rows = wide ? 2 * GROUP_ROWS : GROUP_ROWS;
-    w->tile_columns = wide ? 256 : 64;
-    s->query_rows = size_round_up(s->rows, PAIR * w->tile_rows);
-    s->support_rows = size_round_up(s->columns, w->tile_columns);
-    s->pieces = (s->m + 2 * w->tile_columns - 2) / w->tile_columns;
+    s->query_rows = size_round_up(s->rows, PAIR * ROWS);
+    s->support_rows = size_round_up(s->columns, COLUMNS);
+    s->pieces = (s->m + 2 * COLUMNS - 2) / COLUMNS;
     w->groups = a->groups;
     w->k_kept = a->k == 1 ? 1 : MOST_K;
     w->u.channels = (int)c->channels;
@@ -320,33 +309,21 @@ static void lay(struct work *w, struct cursor *memory)
     s->best = cursor_take<float>(memory, w->groups * s->pieces * (size_t)w->k_kept * s->rows);
 }
 
-/* A launch that may take its place before the last one has ended; `cluster` blocks along x belong together. */
-template <typename... ARGS>
-static cudaError_t launch_behind(struct gpu *g, void (*kernel)(ARGS...), dim3 grid, unsigned threads, size_t bytes,
-                                 unsigned cluster, ARGS... args)
+template <int K> static status search_run(struct gpu *g, const struct search *s)
 {
-    cudaLaunchAttribute how[2] = {};
     cudaLaunchConfig_t config = {};
-    how[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    how[0].val.programmaticStreamSerializationAllowed = 1;
-    how[1].id = cudaLaunchAttributeClusterDimension;
-    how[1].val.clusterDim = {cluster, 1, 1};
-    config.gridDim = grid;
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = bytes;
+    cudaLaunchAttribute cluster = {};
+    GPU_TRY(g, cudaFuncSetAttribute((const void *)search_kernel<K>,
+                                    cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {PAIR, 1, 1};
+    config.gridDim = dim3((unsigned)(s->query_rows / ROWS), (unsigned)(s->support_rows / COLUMNS));
+    config.blockDim = dim3(TILE_THREADS);
+    config.dynamicSmemBytes = SHARED_BYTES;
     config.stream = g->stream;
-    config.attrs = how;
-    config.numAttrs = cluster > 1 ? 2 : 1;
-    return cudaLaunchKernelEx(&config, kernel, args...);
-}
-
-template <int K, int GROUPS, int COLUMNS> static status search_run(struct gpu *g, const struct search *s)
-{
-    using T = tile<GROUPS, COLUMNS>;
-    const dim3 grid((unsigned)(s->query_rows / T::ROWS), (unsigned)(s->support_rows / COLUMNS));
-    GPU_TRY(g, cudaFuncSetAttribute((const void *)search_kernel<K, GROUPS, COLUMNS>,
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize, T::SHARED_BYTES));
-    GPU_TRY(g, launch_behind(g, search_kernel<K, GROUPS, COLUMNS>, grid, T::THREADS, T::SHARED_BYTES, PAIR, *s));
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    GPU_TRY(g, cudaLaunchKernelEx(&config, search_kernel<K>, *s));
     return LAUNCHED(g, "nearest features");
 }
 
@@ -354,19 +331,19 @@ template <int K>
 static status run(struct gpu *g, const struct nearest_args *a, const struct cosines *c, const struct work *w, float *y)
 {
     PASS(units_run(g, &w->u));
-    if (w->tile_columns == 256) PASS((search_run<K, 2, 256>(g, &w->s)));
-    else PASS((search_run<K, 1, 64>(g, &w->s)));
+    PASS(search_run<K>(g, &w->s));
     const double scale = (double)(float)a->scale / (double)(UNIT_SCALE * UNIT_SCALE);
-    GPU_TRY(g, launch_behind(g, merge_kernel<K>, dim3((unsigned)c->nq, (unsigned)a->groups), MERGE_THREADS, 0, 1, w->s,
-                             w->tile_columns, (unsigned)c->rq, (int)a->k, scale, y));
+    merge_kernel<K><<<dim3((unsigned)c->nq, (unsigned)a->groups), MERGE_THREADS, 0, g->stream>>>(
+        w->s, (unsigned)c->rq, (int)a->k, scale, y);
     return LAUNCHED(g, "sums of nearest features");
 }
 
-/* Groups of very few features would have more borders than columns to search. */
+/* Groups of very few features would have more borders than columns to search; small problems take less time by cuBLAS. */
 bool nearest_hopper_serves(struct gpu *g, const struct nearest_args *a, const struct cosines *c)
 {
     const size_t m = c->ns * c->rs / a->groups;
-    return a->k <= MOST_K && m >= FEWEST_FEATURES && size_div_up(c->ns * c->rs, 64) <= 0xffff && gpu_is_hopper(g);
+    return a->k <= MOST_K && m >= FEWEST_FEATURES && c->channels <= MOST_CHANNELS && gpu_is_hopper(g) &&
+           size_div_up(c->ns * c->rs, COLUMNS) <= 0xffff && worth_tiles(g, c->nq * c->rq, c->ns * c->rs);
 }
 
 status nearest_hopper(struct gpu *g, const struct nearest_args *a, const struct cosines *c, float *y)
@@ -374,7 +351,7 @@ status nearest_hopper(struct gpu *g, const struct nearest_args *a, const struct 
     struct work w;
     struct cursor cursor = {};
     void *memory;
-    plan(g, a, c, &w);
+    plan(a, c, &w);
     lay(&w, &cursor);
     PASS(gpu_scratch(g, cursor.bytes, &memory));
     cursor = {(char *)memory, 0};

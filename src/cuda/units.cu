@@ -203,7 +203,6 @@ __global__ void __launch_bounds__(WHOLE_THREADS, 3) units_whole_kernel(const str
 {
     extern __shared__ float whole[];
     __shared__ double scales[TILE];
-    next_may_start();
     const struct unit_place p = unit_place_of(u);
     const struct unit_maps &o = u.of[p.map];
     unit_scales<WHOLE_ROWS>(o, p, take_whole(u, o, p, whole), scales);

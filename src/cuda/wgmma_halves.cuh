@@ -27,7 +27,5 @@
 #endif
 WGMMA_HALVES(wgmma_halves, float, 128, "256", "f32", WGMMA_NAMES_128, "%128", "%129", "%130", WGMMA_64(c, 0),
              WGMMA_64(c, 64))
-WGMMA_HALVES(wgmma_halves, float, 32, "64", "f32", WGMMA_NAMES_32, "%32", "%33", "%34", WGMMA_16(c, 0), WGMMA_16(c, 16))
 WGMMA_HALVES(wgmma_halves, uint32_t, 64, "256", "f16", WGMMA_NAMES_64, "%64", "%65", "%66", WGMMA_R64(c, 0))
-WGMMA_HALVES(wgmma_halves, uint32_t, 16, "64", "f16", WGMMA_NAMES_16, "%16", "%17", "%18", WGMMA_R16(c, 0))
 #endif
