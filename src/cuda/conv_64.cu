@@ -208,23 +208,12 @@ __global__ void __launch_bounds__(CONV_THREADS, 1) conv_64_kernel(const struct s
     }
 }
 
-/* Whether the GPU is one of Hopper's, asked once. */
-static bool is_hopper(struct gpu *g)
-{
-    if (!g->generation) {
-        int major = 0;
-        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, g->number) != cudaSuccess) return false;
-        g->generation = major;
-    }
-    return g->generation == 9;
-}
-
 bool conv_64_serves(struct gpu *g, const tensor *x, const tensor *w, struct conv_shape s)
 {
     if (!is_half(x) || w->dim[0] != CHANNELS || w->dim[1] != CHANNELS || w->dim[2] != 3 || w->dim[3] != 3) return false;
     if (s.stride != 1 || s.pad != 1 || x->dim[0] * (x->dim[1] + 1) * (x->dim[2] + 1) >= 1u << 30) return false;
     const struct stream places = stream_of(x);
-    return places.tiles >= FEWEST_TILES && shared_bytes(&places) <= MOST_SHARED && is_hopper(g);
+    return places.tiles >= FEWEST_TILES && shared_bytes(&places) <= MOST_SHARED && gpu_is_hopper(g);
 }
 
 template <bool TURNED, bool BENT> static status run(struct gpu *g, const struct stream s, const struct conv_64 of)

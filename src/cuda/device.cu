@@ -7,6 +7,16 @@
 enum { BLAS_BYTES = 32 << 20 };
 static const unsigned long long NO_FAULT = ~0ull;
 
+bool gpu_is_hopper(struct gpu *g)
+{
+    if (!g->generation) {
+        int major = 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, g->number) != cudaSuccess) return false;
+        g->generation = major;
+    }
+    return g->generation == 9;
+}
+
 status gpu_failed(struct gpu *g, cudaError_t e, const char *what)
 {
     (void)cudaGetLastError(); /* an error that can be got over is not met again by the next call */

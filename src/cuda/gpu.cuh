@@ -75,6 +75,8 @@ void gpu_together_close(struct gpu *g);
 void gpu_collective_offer(struct device *d);
 void gpu_collective_close(struct gpu *g);
 
+/* Whether the GPU is one of Hopper's, for which there is code with that generation's own instructions. */
+bool gpu_is_hopper(struct gpu *g);
 /* A sentence for an error of the runtime or of cuBLAS. */
 status gpu_failed(struct gpu *g, cudaError_t e, const char *what);
 status gpu_blas_failed(struct gpu *g, cublasStatus_t e, const char *what);

@@ -1,6 +1,6 @@
 /* nearest.cu - deep nearest neighbours: cosines by two launches (cosines.cu), and one in which each location of a query keeps
- * its nearest features of a group in registers. */
-#include "cuda/cosines.cuh"
+ * its nearest features of a group in registers. On Hopper, for small k, nearest_hopper.cu. */
+#include "cuda/nearest.cuh"
 
 enum { WARPS = 16, BLOCK = 32 * WARPS, LOADS = 4 };
 
@@ -134,11 +134,14 @@ static status nearest(struct device *d, const struct nearest_args *a, tensor *y)
     size_t queries;
     if (a->groups > 0xffff) return g->fail(ST_UNSUPPORTED, "%zu groups are too many for the GPU", a->groups);
     PASS(cosines_make(g, a->support, a->query, false, &all, &queries));
+    const bool hopper = nearest_hopper_serves(g, a, &all);
     for (size_t from = 0; from < all.nq; from += queries) {
         struct cosines part = all;
         part.nq = size_min(queries, all.nq - from);
         part.query += from * all.channels * all.rq;
-        PASS(run_part(g, a, &part, reals<float>(y) + from * a->groups));
+        float *to = reals<float>(y) + from * a->groups;
+        if (hopper) PASS(nearest_hopper(g, a, &part, to));
+        else PASS(run_part(g, a, &part, to));
     }
     return OK;
 }

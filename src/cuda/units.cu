@@ -30,11 +30,24 @@ static __device__ inline size_t stacked_part(const struct units &u, const struct
     return ((size_t)o.pictures * (size_t)o.r + (size_t)o.clear) * (size_t)u.padded;
 }
 
+/* Pieces of 8 are swapped about, so that a copy of a row to shared memory is what products read there. */
+static __device__ inline void write_row(const struct unit_maps &o, size_t line, int c, __half2 high, __half2 low)
+{
+    const int piece = c % UNIT_ROW / 8, turn = (int)(line % 8);
+    __half *row = o.rows + ((size_t)(c / UNIT_ROW) * o.row_count + line) * (2 * UNIT_ROW) + c % 8;
+    *(__half2 *)(row + (piece ^ turn) * 8) = high;
+    *(__half2 *)(row + ((piece + UNIT_ROW / 8) ^ turn) * 8) = low;
+}
+
 static __device__ inline void write_unit(const struct units &u, const struct unit_maps &o, size_t line, int c, float x,
                                          float y)
 {
     __half2 high, low;
     split_pair(x * UNIT_SCALE, y * UNIT_SCALE, &high, &low);
+    if (o.rows) {
+        write_row(o, line, c, high, low);
+        return;
+    }
     for (int part = 0; part < 3; part++) {
         *(__half2 *)(o.halves + (line * 3 + (size_t)part) * (size_t)u.padded + c) = part == o.low ? low : high;
         if (o.stacked)
@@ -155,6 +168,36 @@ static __device__ inline double take_whole(const struct units &u, const struct u
     return isinf(square) ? square_again(u, whole + tx, across, ty) : square;
 }
 
+/* As write_row, for all of the block: a warp has 8 locations, a thread 8 channels of one. Eight channels on, an odd number of
+ * words apart, are 8, 16 and 24 banks on, so that no two threads meet on a bank. */
+static __device__ inline void write_whole_rows(const struct units &u, const struct unit_maps &o, const struct unit_place &p,
+                                               const float *whole, const double *scales)
+{
+    const int count = p.end - p.location, eights = (count + 7) / 8, across = across_of(o.r), lane = (int)threadIdx.x % TILE;
+    for (int e = (int)threadIdx.x / TILE; e < u.padded / UNIT_ROW * eights; e += WHOLE_ROWS) {
+        const int chunk = e / eights, location = e % eights * 8 + lane / 4, piece = lane % 4;
+        if (location >= count) continue;
+        const float *from = whole + (chunk * UNIT_ROW + piece * 8) * across + location;
+        const double scale = scales[location];
+        const float by = (float)scale * UNIT_SCALE;
+        float v[8];
+#pragma unroll
+        for (int i = 0; i < 8; i++) v[i] = from[i * across];
+#pragma unroll
+        for (int i = 0; i < 8; i++) v[i] = scale > 1e-30 ? v[i] * by : scaled(v[i], scale) * UNIT_SCALE;
+        const size_t line = (size_t)p.picture * (size_t)o.r + (size_t)(p.location + location);
+        __half *row = o.rows + ((size_t)chunk * o.row_count + line) * (2 * UNIT_ROW);
+        const int turn = (int)(line % 8);
+        struct alignas(16) eight {
+            __half2 pair[4];
+        } high, low;
+#pragma unroll
+        for (int i = 0; i < 4; i++) split_pair(v[2 * i], v[2 * i + 1], &high.pair[i], &low.pair[i]);
+        *(struct eight *)(void *)(row + (piece ^ turn) * 8) = high;
+        *(struct eight *)(void *)(row + ((piece + UNIT_ROW / 8) ^ turn) * 8) = low;
+    }
+}
+
 /* All channels of the block's locations are read once, many loads at a time. */
 __global__ void __launch_bounds__(WHOLE_THREADS, 3) units_whole_kernel(const struct units u)
 {
@@ -163,6 +206,10 @@ __global__ void __launch_bounds__(WHOLE_THREADS, 3) units_whole_kernel(const str
     const struct unit_place p = unit_place_of(u);
     const struct unit_maps &o = u.of[p.map];
     unit_scales<WHOLE_ROWS>(o, p, take_whole(u, o, p, whole), scales);
+    if (o.rows) {
+        write_whole_rows(u, o, p, whole, scales);
+        return;
+    }
     const int chunks = (u.padded + TILE_CHANNELS - 1) / TILE_CHANNELS, across = across_of(o.r);
     for (int e = (int)threadIdx.x / TILE; e < (p.end - p.location) * chunks; e += WHOLE_ROWS) {
         const int location = e / chunks, c = e % chunks * TILE_CHANNELS + (int)threadIdx.x % TILE * 2;

@@ -97,15 +97,17 @@ static void compare(struct scene *c, const char *what, const var *y)
                     c->s.way, c->s.shots, c->s.channels, c->s.rs, c->s.rq, off, most);
 }
 
-/* Runs the body on every shape; skips where the device has no such primitive. */
-static void on_shapes(const char *what, bool offered(const struct scene *c, const var *support, const var *query),
+/* Runs the body on every shape, and on `more` of them; skips where the device has no such primitive. */
+static void on_shapes(const char *what, size_t more, const struct shape *others,
+                      bool offered(const struct scene *c, const var *support, const var *query),
                       void expected(struct scene *c), var *run(struct scene *c, var *support, var *query))
 {
+    const size_t own = sizeof shapes / sizeof *shapes;
     struct random r = test_random();
     size_t seen = 0;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < own + more; i++) {
         struct scene c;
-        REQUIRE(scene_open(&c, &shapes[i], &r));
+        REQUIRE(scene_open(&c, i < own ? &shapes[i] : &others[i - own], &r));
         var *support = support_of(&c), *query = query_of(&c);
         if (support && query && offered(&c, support, query)) {
             seen++;
@@ -158,7 +160,7 @@ static var *run_distances(struct scene *c, var *support, var *query)
 
 TEST(class_distances_in_one_call_are_those_of_the_definition)
 {
-    on_shapes("class_distance", distance_offered, distances, run_distances);
+    on_shapes("class_distance", 0, NULL, distance_offered, distances, run_distances);
 }
 
 /* dn4 */
@@ -174,24 +176,51 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Shapes that a GPU of 132 processors searches in tiles of 128 locations and 256 features, the last rows and columns not full:
+ * groups that are cut by tiles and that cover several, of 8 to 600 features, all k that are searched so, depths that are and
+ * are not multiples of what is copied at once; the last one is small, with more channels than fit into shared memory. */
+static const struct shape searches[] = {
+    {5, 1, 640, 100, 75, 100, 1}, {4, 1, 33, 110, 60, 101, 2}, {7, 1, 72, 110, 29, 100, 3}, {2, 3, 64, 100, 40, 100, 3},
+    {1, 6, 40, 100, 40, 100, 1},  {20, 1, 64, 25, 180, 25, 1}, {60, 1, 40, 8, 50, 100, 2},  {2, 1, 1800, 12, 2, 32, 1}};
+
+/* n features as unit vectors one after the other; those without a length stay zero. */
+static double *units_of(const struct scene *c, size_t n, struct feature at(const struct scene *c, size_t j))
+{
+    const size_t channels = c->s.channels;
+    double *units = calloc(n * channels, sizeof *units);
+    for (size_t j = 0; units && j < n; j++) {
+        const struct feature f = at(c, j);
+        const double norm = sqrt(dot(c, f, f));
+        for (size_t i = 0; i < channels && norm > 0; i++) units[j * channels + i] = f.x[i * f.step] / norm;
+    }
+    return units;
+}
+
+static double dot_of(size_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
 static void nearest_sums(struct scene *c)
 {
     const struct shape *s = &c->s;
     const size_t m = s->shots * s->rs;
-    double *cosines = calloc(m, sizeof *cosines);
-    REQUIRE(cosines);
+    double *cosines = calloc(m, sizeof *cosines), *support = units_of(c, s->way * m, support_feature),
+           *query = units_of(c, s->nq * s->rq, query_feature);
+    REQUIRE(cosines && support && query);
     for (size_t i = 0; i < s->nq * s->way; i++) c->wanted[i] = 0;
     for (size_t at = 0; at < s->nq * s->rq; at++)
         for (size_t own = 0; own < s->way; own++) {
-            const struct feature q = query_feature(c, at);
-            for (size_t j = 0; j < m; j++) {
-                const struct feature f = support_feature(c, own * m + j);
-                cosines[j] = dot(c, q, f) / sqrt(dot(c, q, q) * dot(c, f, f));
-            }
+            for (size_t j = 0; j < m; j++)
+                cosines[j] = dot_of(s->channels, query + at * s->channels, support + (own * m + j) * s->channels);
             qsort(cosines, m, sizeof *cosines, falling);
             for (size_t j = 0; j < s->k; j++) c->wanted[at / s->rq * s->way + own] += 0.5 * cosines[j];
         }
     free(cosines);
+    free(support);
+    free(query);
 }
 
 static var *run_nearest(struct scene *c, var *support, var *query)
@@ -201,7 +230,53 @@ static var *run_nearest(struct scene *c, var *support, var *query)
 
 TEST(nearest_features_in_one_call_are_those_of_the_definition)
 {
-    on_shapes("nearest", nearest_offered, nearest_sums, run_nearest);
+    on_shapes("nearest", sizeof searches / sizeof *searches, searches, nearest_offered, nearest_sums, run_nearest);
+}
+
+/* All channels of a location, r numbers apart. */
+static void clear_feature(double *x, size_t channels, size_t r)
+{
+    for (size_t i = 0; i < channels; i++) x[i * r] = 0;
+}
+
+/* NaN in group 1 and in query 1, and nowhere else; everything else as before. */
+static void expect_spread(struct scene *c, const var *y)
+{
+    EXPECT_OK(tape_status(c->w.t));
+    if (!y || !world_read(&c->w, &y->value, c->seen)) return;
+    for (size_t i = 0; i < c->s.nq * c->s.way; i++) {
+        const bool bad = i / c->s.way == 1 || i % c->s.way == 1;
+        if (bad != isnan(c->seen[i]) ||
+            (!bad && !(fabs(c->seen[i] - c->wanted[i]) <= 2e-6 * fabs(c->wanted[i]) + 1e-5)))
+            test_failed(__FILE__, __LINE__, "k %zu, query %zu, group %zu: %g instead of %g", c->s.k, i / c->s.way,
+                        i % c->s.way, c->seen[i], bad ? (double)NAN : c->wanted[i]);
+    }
+}
+
+TEST(nearest_features_in_one_call_show_nan_and_take_zeros)
+{
+    static const struct shape odd[] = {{3, 1, 40, 30, 4, 20, 1},    {3, 1, 40, 30, 4, 20, 3},
+                                       {3, 1, 40, 4, 4, 20, 1},     {3, 1, 40, 30, 4, 20, 8},
+                                       {5, 1, 40, 100, 50, 100, 1}, {5, 1, 40, 100, 50, 100, 2}};
+    struct random r = test_random();
+    bool offered = true;
+    for (size_t i = 0; offered && i < sizeof odd / sizeof *odd; i++) {
+        struct scene c;
+        REQUIRE(scene_open(&c, &odd[i], &r));
+        clear_feature(c.query + 3, c.s.channels, c.s.rq);
+        clear_feature(c.support + 2, c.s.channels, c.s.rs);
+        var *support = support_of(&c), *query = query_of(&c);
+        offered = support && query && nearest_offered(&c, support, query);
+        if (offered) {
+            nearest_sums(&c);
+            compare(&c, "nearest", run_nearest(&c, support, query));
+            c.support[c.s.rs * c.s.channels + c.s.rs - 1] = NAN; /* channel 0 of the last location of group 1 */
+            c.query[c.s.rq * (c.s.channels + 3)] = NAN;          /* channel 3 of the first of query 1 */
+            expect_spread(&c, run_nearest(&c, support_of(&c), query_of(&c)));
+        }
+        scene_close(&c);
+    }
+    if (!offered) test_skip("this device has no search of nearest features in one call");
 }
 
 /* frn */
@@ -281,7 +356,7 @@ static var *run_reconstruct(struct scene *c, var *support, var *query)
 
 TEST(reconstruction_in_one_call_is_that_of_the_definition)
 {
-    on_shapes("reconstruct", reconstruct_offered, errors, run_reconstruct);
+    on_shapes("reconstruct", 0, NULL, reconstruct_offered, errors, run_reconstruct);
 }
 
 TEST(reconstruction_in_one_call_tells_a_system_that_is_not_definite)
