@@ -1,13 +1,5 @@
 # links.awk - every relative link and picture of Markdown pages, as lines `PAGE:LINE TARGET`, and the anchor of every heading, as
-# lines `#PAGE ANCHOR`, for links.sh. Code is passed over. Anchors are made as GitHub makes them: lower case, no punctuation, - for blanks.
-function anchor(heading,    s) {
-    s = tolower(heading)
-    gsub(/`/, "", s)
-    gsub(/\]\([^)]*\)/, "", s)
-    gsub(/[^a-z0-9 _-]/, "", s)
-    gsub(/ /, "-", s)
-    return s
-}
+# lines `#PAGE ANCHOR`, for links.sh. Code is passed over. Needs anchor.awk.
 FNR == 1 { code = 0 }
 /^```/ { code = !code; next }
 /^<!-- sh$/ { code = 1; next }
@@ -16,9 +8,7 @@ code || /^    / { next }
 /^#+ / {
     heading = $0
     sub(/^#+ /, "", heading)
-    name = anchor(heading)
-    times = seen[FILENAME, name]++
-    print "#" FILENAME, times ? name "-" times : name
+    print "#" FILENAME, anchor(heading, FILENAME)
 }
 {
     line = $0

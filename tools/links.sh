@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 pages="README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md models/README.md python/README.md $(find docs -name '*.md' | sort)"
-awk -f tools/links.awk $pages > "$dir/all"
+awk -f tools/anchor.awk -f tools/links.awk $pages > "$dir/all"
 sed -n 's/^#//p' "$dir/all" > "$dir/anchors"
 bad=0
 wrong() { echo "$1"; bad=$((bad + 1)); }
