@@ -13,7 +13,7 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo bench lint format fuzz fuzz-campaign valgrind browser wheel coverage mutants torture install dist deb \
+.PHONY: all configure deps test check demo docs bench lint format fuzz fuzz-campaign valgrind browser wheel coverage mutants torture install dist deb \
 	deb-check clean help
 .DEFAULT_GOAL := all
 
@@ -37,6 +37,11 @@ check: all ## a part of the tests, quickly: make check T=ops
 demo: deps ## install what is missing, build, train and compare on built-in pictures
 	@$(MAKE) --no-print-directory all
 	@$(BUILD)/centra demo --out $(BUILD)/demo
+
+docs: ## the book, the reference and the man pages as HTML in build/html
+	@tools/deps.sh docs
+	@$(MAKE) --no-print-directory all
+	@tools/render.sh $(BUILD)
 
 bench: all ## times of the heads; beside PyTorch's where that is installed
 	@tools/bench.sh $(BUILD)

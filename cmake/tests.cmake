@@ -116,6 +116,14 @@ if(api_sources AND NOT CENTRA_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
     endforeach()
 endif()
 
+# The documents: what they tell the reader to do is done, their C compiles, their links lead somewhere.
+if(TARGET centra AND api_sources AND NOT CENTRA_SANITIZE AND NOT CMAKE_CROSSCOMPILING AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    foreach(check book docs links)
+        add_test(NAME ${check} COMMAND ${CMAKE_SOURCE_DIR}/tools/${check}.sh ${CMAKE_BINARY_DIR})
+        set_tests_properties(${check} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+    endforeach()
+endif()
+
 # The example is a user's program: built against each library, as C and as C++, its output compared byte for byte.
 function(centra_add_example name source library)
     add_executable(${name} ${source})

@@ -25,6 +25,7 @@ case ${1:-build} in
         need nm binutils
         want jpeglib.h libjpeg-dev; want png.h libpng-dev; want webp/decode.h libwebp-dev; want oneapi/dnnl/dnnl.h libdnnl-dev
         want microhttpd.h libmicrohttpd-dev ;;
+    docs) need cmake cmake; need cmark-gfm cmark-gfm; need mandoc mandoc ;;
     oracle) want oneapi/dnnl/dnnl.h libdnnl-dev ;;
     fuzz) need cmake cmake; need clang clang
         if command -v clang > /dev/null 2>&1 && ! ls "$(clang -print-resource-dir)"/lib/*/*fuzzer*.a > /dev/null 2>&1; then
@@ -43,7 +44,7 @@ case ${1:-build} in
         done
         missing="$missing$wanted" wanted="" ;; # a package has every format
     deb-check) need debootstrap debootstrap ;;
-    *) echo "deps.sh: there is no '$1'; it knows build, lint, fuzz, oracle, valgrind, wheel, coverage, deb and deb-check" >&2; exit 2 ;;
+    *) echo "deps.sh: there is no '$1'; it knows build, lint, docs, fuzz, oracle, valgrind, wheel, coverage, deb and deb-check" >&2; exit 2 ;;
 esac
 [ -n "$missing$wanted" ] || exit 0
 
