@@ -59,6 +59,15 @@ status weights_sort(struct weights *w)
     return OK;
 }
 
+/* PyTorch's DataParallel puts "module." before every name; who saved the wrapped network meant the network. */
+static void unwrap(struct weights *w)
+{
+    static const char wrapper[] = "module.";
+    for (size_t i = 0; i < w->count; i++)
+        if (strncmp(w->array[i].name, wrapper, sizeof wrapper - 1)) return;
+    for (size_t i = 0; i < w->count; i++) w->array[i].name += sizeof wrapper - 1;
+}
+
 /* Reads w->bytes, or the folder if there are none, by the reader that its first bytes call for. */
 static status read_any(struct weights *w)
 {
@@ -84,7 +93,9 @@ static status read_any(struct weights *w)
             "'%s' holds no weights that are known here: give a safetensors or PyTorch file, or a folder of .npy",
             w->path);
     }
-    return st == OK ? weights_sort(w) : st;
+    if (st != OK) return st;
+    unwrap(w);
+    return weights_sort(w);
 }
 
 status weights_new(const char *path, struct weights **out)

@@ -76,6 +76,18 @@ TEST(parameters_load_under_our_names_and_the_released_ones)
     rig_close(&r);
 }
 
+TEST(names_that_dataparallel_has_wrapped_are_unwrapped_all_or_none)
+{
+    struct rig r;
+    REQUIRE(rig_open(&r));
+    EXPECT_OK(load(&r, NAMES("module.pre.cat", "module.layer1.0.weight", "module.head.fc1.weight"), "", NULL));
+    EXPECT_NUMBERS(&r.world, r.cat->value, 0, 0.5);
+    EXPECT_NUMBERS(&r.world, r.conv->value, 1, 1.5);
+    EXPECT_NUMBERS(&r.world, r.fc->value, 2, 2.5);
+    EXPECT_STATUS(load(&r, NAMES("pre.cat", "module.layer1.0.weight", "head.fc1.weight"), "", NULL), ST_FORMAT);
+    rig_close(&r);
+}
+
 TEST(missing_and_extra_names_are_listed_together_and_nothing_is_loaded)
 {
     struct rig r;
