@@ -504,6 +504,9 @@ typedef struct centra_pack_options {
     size_t side;        /* pictures become side x side, their shape not kept; 0: as they are */
     int strict;         /* a picture that cannot be read is a failure, else it is left out with a warning */
     const char *images; /* as above */
+    const char *filter; /* of that resizing: "bilinear" (NULL), "bicubic" or "lanczos" */
+    int quality;        /* then they become what a JPEG of this quality, 1 to 100, is decoded to; 0: not */
+    int halved;         /* with colours at half the resolution (4:2:0) */
 } centra_pack_options;
 
 typedef struct centra_pack_result {

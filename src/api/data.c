@@ -4,6 +4,7 @@
 #include "data/pack.h"
 #include "data/split.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct centra_data_report {
     struct check check;
@@ -84,6 +85,17 @@ const char *centra_data_unreadable_at(const centra_data_report *report, size_t i
     return index < report->check.unreadable_count ? report->check.unreadable[index] : NULL;
 }
 
+static status filter_find(const char *name, enum resize_filter *out)
+{
+    *out = RESIZE_BILINEAR;
+    for (size_t i = 0; name && resize_names[i]; i++)
+        if (!strcmp(name, resize_names[i])) {
+            *out = (enum resize_filter)i;
+            return OK;
+        }
+    return name ? fail(ST_USAGE, "there is no filter '%.40s'; use bilinear, bicubic or lanczos", name) : OK;
+}
+
 centra_status centra_data_pack(const char *from, const char *to, const centra_pack_options *options,
                                const centra_data_watch *watch, centra_pack_result *out)
 {
@@ -91,10 +103,20 @@ centra_status centra_data_pack(const char *from, const char *to, const centra_pa
     centra_data_watch watching = watch_of(watch);
     const struct log_sink log = sink_of(&watching);
     const centra_pack_options wanted = options ? *options : (centra_pack_options){0};
-    const struct pack_options o = {wanted.side, wanted.strict != 0, wanted.images, &log, watching.threads,
-                                   go_on,       &watching};
+    struct pack_options o = {.side = wanted.side,
+                             .quality = wanted.quality,
+                             .halved = wanted.halved != 0,
+                             .strict = wanted.strict != 0,
+                             .images = wanted.images,
+                             .log = &log,
+                             .threads = watching.threads,
+                             .progress = go_on,
+                             .context = &watching};
     struct pack_result r;
-    status st = pack_write(from, &o, to, &r);
+    status st = filter_find(wanted.filter, &o.filter);
+    if (st == OK && (o.quality < 0 || o.quality > 100))
+        st = fail(ST_VALUE, "a JPEG's quality is %d, but must lie between 1 and 100", o.quality);
+    if (st == OK) st = pack_write(from, &o, to, &r);
     if (st == OK && out) *out = (centra_pack_result){r.splits, r.pictures, r.skipped};
     return (centra_status)st;
 }

@@ -9,12 +9,17 @@
 
 struct data {
     const char *images;
-    int64_t side;
+    int64_t side, quality;
+    int filter, chroma;
     bool strict;
     double train, val, test;
     const char *out, *classes;
     int64_t pictures;
 };
+
+static const char *const filters[] = {"bilinear", "bicubic", "lanczos", NULL};
+enum { WHOLE, HALVED };
+static const char *const chromas[] = {"444", "420", NULL};
 
 static int packed(void *context, size_t done, size_t all)
 {
@@ -68,7 +73,12 @@ static status pack(const struct call *c, const struct data *s)
 {
     struct progress progress = progress_begin(c);
     const centra_data_watch watch = watch_of(c, &progress, packed);
-    const centra_pack_options o = {(size_t)s->side, s->strict, s->images};
+    const centra_pack_options o = {.side = (size_t)s->side,
+                                   .strict = s->strict,
+                                   .images = s->images,
+                                   .filter = filters[s->filter],
+                                   .quality = (int)s->quality,
+                                   .halved = s->chroma == HALVED};
     centra_pack_result r = {0};
     interrupt_hold();
     status st = library(centra_data_pack(c->arguments[1], c->arguments[2], &o, &watch, &r));
@@ -147,6 +157,10 @@ static const struct option data_options[] = {
              "pack: fail at a picture that cannot be read; check: fail at equal pictures in two splits"),
     OPT_INT(struct data, side, "side", 0, 0, 8192,
             "pack: resize to squares of this side; 0: leave them as they are; synth: side of a picture; 0: 84"),
+    OPT_NAME(struct data, filter, "filter", 0, filters, "pack: how --side resizes"),
+    OPT_INT(struct data, quality, "quality", 0, 0, 100,
+            "pack: what a JPEG of this quality leaves of each picture, after --side; 0: all of it"),
+    OPT_NAME(struct data, chroma, "chroma", WHOLE, chromas, "pack: colours of that JPEG as fine as its light, or half"),
     OPT_FLOAT(struct data, train, "train", 0.64, 0, 100000, "split: classes for training, a number or a fraction"),
     OPT_FLOAT(struct data, val, "val", 0.16, 0, 100000, "split: classes for validation"),
     OPT_FLOAT(struct data, test, "test", 0.2, 0, 100000, "split: classes for testing"),
@@ -161,6 +175,7 @@ static const char *const data_details[] = {
     "check counts classes and pictures, names those that cannot be read (exit status 1) and those that are the same, "
     "and "
     "gives the fingerprint that results record. pack decodes everything once into one file that --data takes anywhere. "
+    "--side, --filter and --quality store a set smaller, enlarged or compressed, to see what that costs. "
     "split divides the classes of a folder by writing three lists into it; --seed chooses which.",
     "synth writes the built-in few-shot data set as PNG files. A class is a small pattern of coloured shapes; a "
     "picture shows it "

@@ -7,11 +7,15 @@
 #define DATA_PACK_H
 #include "base/log.h"
 #include "base/status.h"
+#include "image/picture.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 struct pack_options {
     size_t side;        /* every picture is resized to side x side, its shape not kept; 0: as they are */
+    enum resize_filter filter;
+    int quality;        /* then compressed as a JPEG of this quality; 0: not */
+    bool halved;        /* with its colours at half the resolution */
     bool strict;        /* a picture that cannot be read is a failure; else it is left out with a warning */
     const char *images; /* as in struct dataset_options */
     const struct log_sink *log;

@@ -61,18 +61,35 @@ static void put_picture(struct packing *p, const char *split, size_t index, cons
     p->written++;
 }
 
+/* To the size and the quality that are wanted. */
+static status change(const struct pack_options *o, struct picture *p)
+{
+    status st = OK;
+    struct picture made = {0};
+    if (o->side) {
+        TRY(picture_resize_by(p, o->side, o->side, o->filter, &made));
+        picture_free(p);
+        *p = made;
+        made = (struct picture){0};
+    }
+    if (o->quality) {
+        TRY(picture_compress(p, o->quality, o->halved, &made));
+        picture_free(p);
+        *p = made;
+    }
+done:
+    return st;
+}
+
 static status decode_piece(void *context, size_t piece, size_t worker)
 {
     struct packing *p = context;
     struct picture whole = {0};
     (void)worker;
     status st = dataset_picture(p->d, p->first + piece, &whole);
-    if (st == OK && p->o->side) {
-        st = picture_resize(&whole, p->o->side, p->o->side, &p->picture[piece]);
-        picture_free(&whole);
-    } else {
-        p->picture[piece] = whole;
-    }
+    if (st == OK) st = change(p->o, &whole);
+    if (st == OK) p->picture[piece] = whole;
+    else picture_free(&whole);
     error_take(st, &p->why[piece]);
     return st == ST_MEMORY ? error_put(&p->why[piece]) : OK;
 }

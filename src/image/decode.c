@@ -6,8 +6,10 @@
 
 #ifdef CENTRA_HAVE_JPEG
 #define DECODE_JPEG jpeg_decode
+#define JPEG_AGAIN jpeg_again
 #else
 #define DECODE_JPEG NULL
+#define JPEG_AGAIN NULL
 #endif
 #ifdef CENTRA_HAVE_PNG
 #define DECODE_PNG png_decode
@@ -115,4 +117,13 @@ status picture_read_least(const char *path, bool upright, size_t least, struct p
 status picture_read(const char *path, bool upright, struct picture *out)
 {
     return picture_read_least(path, upright, 0, out);
+}
+
+status picture_compress(const struct picture *p, int quality, bool halved, struct picture *out)
+{
+    static status (*const again)(const struct picture *, int, bool, struct picture *) = JPEG_AGAIN;
+    if (!again) return fail(ST_UNSUPPORTED, "this build cannot compress JPEG: it was made without libjpeg");
+    if (quality < 1 || quality > 100)
+        return fail(ST_VALUE, "a JPEG's quality is %d, but must lie between 1 and 100", quality);
+    return again(p, quality, halved, out);
 }

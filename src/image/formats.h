@@ -16,6 +16,9 @@ status png_decode(const struct encoded *in, struct picture *out, int *orientatio
 status webp_decode(const struct encoded *in, struct picture *out, int *orientation);
 status ppm_decode(const struct encoded *in, struct picture *out, int *orientation);
 
+/* The picture after compression as a JPEG of that quality, 1 to 100, its colours at half the resolution or not. */
+status jpeg_again(const struct picture *p, int quality, bool halved, struct picture *out);
+
 /* Refuses sizes of zero or beyond the limit; called before any memory is taken for pixels. */
 status picture_bound(const char *name, size_t width, size_t height);
 /* Lays colours with alpha over white: [pixels, 4] to [pixels, 3]. */

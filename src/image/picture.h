@@ -39,11 +39,17 @@ status picture_write_png(const char *path, const struct picture *p);
 struct box {
     size_t left, top, width, height;
 };
-/* Pillow's bilinear resize with antialiasing (methods 6.3.1): bit for bit. */
+/* Pillow's resizing with antialiasing (methods 6.3.1): bit for bit; bilinear unless said otherwise. */
+enum resize_filter { RESIZE_BILINEAR, RESIZE_BICUBIC, RESIZE_LANCZOS };
+extern const char *const resize_names[];
+status picture_resize_by(const struct picture *p, size_t width, size_t height, enum resize_filter filter,
+                         struct picture *out);
 status picture_resize(const struct picture *p, size_t width, size_t height, struct picture *out);
 /* The box of the resized picture, without the work for the rest of it. */
 status picture_resize_part(const struct picture *p, size_t width, size_t height, const struct box *box,
                            struct picture *out);
+/* What compression as a JPEG of that quality, 1 to 100, leaves of it, its colours at half the resolution or not. */
+status picture_compress(const struct picture *p, int quality, bool halved, struct picture *out);
 /* The shorter side becomes `side`, the longer trunc(side * long / short). */
 status picture_shorter_size(const struct picture *p, size_t side, size_t *width, size_t *height);
 status picture_resize_shorter(const struct picture *p, size_t side, struct picture *out);

@@ -20,6 +20,7 @@ struct resize_axis {
     int32_t *weight;  /* owned, [m, most] */
     int16_t *split;   /* owned: the weights as resize_fast.c wants them; NULL: not asked for, or too many taps */
     size_t groups;    /* of `split`, for each place */
+    bool plain;       /* weights may be below 0, which the loops on vectors do not take */
 };
 
 /* One row of RGB: a->m pixels from those at `row`, behind which `room` bytes may be read. */

@@ -106,6 +106,26 @@ TEST(a_pack_may_have_its_pictures_resized)
     dataset_close(d);
 }
 
+TEST(a_pack_may_have_its_pictures_compressed)
+{
+    struct dataset *d = NULL;
+    struct picture p = {0};
+    sample_set();
+    const struct pack_options o = {.side = 8, .filter = RESIZE_LANCZOS, .quality = 50, .halved = true};
+    const status st = pack_write(sample_path("set"), &(struct pack_options){.side = 8, .quality = 50, .strict = true},
+                                 sample_path("strict.pack"), NULL);
+    if (st == ST_UNSUPPORTED) {
+        test_skip("this build has no libjpeg");
+        return;
+    }
+    REQUIRE(st == OK && pack_write(sample_path("set"), &o, sample_path("set.pack"), NULL) == OK);
+    REQUIRE(dataset_open(sample_path("set.pack"), "test", NULL, &d) == OK);
+    EXPECT_OK(dataset_picture(d, 1, &p));
+    EXPECT(p.width == 8 && p.height == 8);
+    picture_free(&p);
+    dataset_close(d);
+}
+
 static bool count_progress(void *context, size_t done, size_t all)
 {
     size_t *seen = context;

@@ -233,3 +233,34 @@ TEST(a_jpeg_is_read_smaller_where_that_is_allowed)
     picture_free(&wanted);
     free(f.bytes);
 }
+
+/* Squares of the differences from the picture, summed. */
+static double loss(const struct picture *p, int quality, bool halved)
+{
+    struct picture q = {0};
+    double sum = 0;
+    EXPECT_OK(picture_compress(p, quality, halved, &q));
+    EXPECT(q.width == p->width && q.height == p->height);
+    for (size_t i = 0; q.rgb && i < q.width * q.height * 3; i++) {
+        const double d = (double)q.rgb[i] - (double)p->rgb[i];
+        sum += d * d;
+    }
+    picture_free(&q);
+    return sum / (double)(p->width * p->height * 3);
+}
+
+TEST(compressing_again_costs_more_at_lower_quality_and_with_halved_colours)
+{
+    struct picture p = {0};
+    REQUIRE(picture_new(33, 21, &p) == OK);
+    for (size_t i = 0; i < 33 * 21; i++) { /* colours that change from pixel to pixel, light that hardly does */
+        p.rgb[3 * i] = i % 2 ? 160 : 96;
+        p.rgb[3 * i + 1] = i % 2 ? 96 : 128;
+        p.rgb[3 * i + 2] = i % 2 ? 112 : 128;
+    }
+    const double best = loss(&p, 100, false), worse = loss(&p, 40, false), halved = loss(&p, 100, true);
+    EXPECT(best < 2 && worse > 4 * best && halved > 50 * best);
+    EXPECT_STATUS(picture_compress(&p, 0, false, &p), ST_VALUE);
+    EXPECT_STATUS(picture_compress(&p, 101, false, &p), ST_VALUE);
+    picture_free(&p);
+}

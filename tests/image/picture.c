@@ -117,6 +117,34 @@ TEST(enlarging_interpolates_between_centres)
     picture_free(&p);
 }
 
+static void expect_resized(const struct picture *p, size_t width, size_t height, enum resize_filter filter,
+                           const char *wanted)
+{
+    struct picture q = {0};
+    EXPECT_OK(picture_resize_by(p, width, height, filter, &q));
+    if (q.rgb) EXPECT_TEXT(reds(&q), wanted);
+    picture_free(&q);
+}
+
+/* Numbers recorded from Pillow 9.4. */
+TEST(sharper_filters_are_pillows)
+{
+    struct picture line = sample_counting(6, 1), field = sample_counting(5, 4);
+    const uint8_t values[] = {0, 70, 140, 210, 255, 10};
+    for (size_t i = 0; i < 6; i++) memset(line.rgb + i * 3, values[i], 3);
+    for (int y = 0; y < 4; y++)
+        for (int x = 0; x < 5; x++) memset(field.rgb + (y * 5 + x) * 3, (37 * x * x + 91 * y + 13 * x * y) % 256, 3);
+    expect_resized(&line, 9, 1, RESIZE_BICUBIC, "0 29 82 128 177 222 255 128 0");
+    expect_resized(&line, 4, 1, RESIZE_BICUBIC, "20 121 234 97");
+    expect_resized(&line, 9, 1, RESIZE_LANCZOS, "0 26 84 130 170 230 255 123 0");
+    expect_resized(&line, 4, 1, RESIZE_LANCZOS, "18 117 243 96");
+    expect_resized(&field, 3, 6, RESIZE_BICUBIC, "8 113 71 53 92 152 130 84 209 211 131 101 130 180 163 34 210 249");
+    expect_resized(&field, 3, 6, RESIZE_LANCZOS, "7 118 63 41 93 159 140 82 210 226 127 94 130 186 156 24 212 255");
+    expect_resized(&field, 5, 4, RESIZE_LANCZOS, reds(&field));
+    picture_free(&line);
+    picture_free(&field);
+}
+
 TEST(resizing_to_the_same_size_copies)
 {
     struct picture p = sample_counting(3, 3), q = {0};
