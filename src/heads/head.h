@@ -49,7 +49,8 @@ struct head {
     void (*presets)(void *settings); /* after the defaults, for heads that share a table; NULL: none */
     const struct head_param *params; /* ends with a NULL name; NULL: none */
     bool probabilities;              /* scores are probabilities, else logits */
-    bool centrality;                 /* gives pi_support and pi_query */
+    /* The walk that pi_support and pi_query come from; NULL: the head has none. */
+    struct walk (*walk)(const void *settings);
     bool pools;                      /* one vector a picture: accepts the centrality plug-in */
     bool named;                      /* its parameters know the classes of an episode by number */
     bool mirrors;                    /* at 1-shot wants mirror images as second shots (heads/mirror.h) */

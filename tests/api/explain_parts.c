@@ -1,7 +1,6 @@
 /* explain_parts.c - the parts of explanations on features that the test makes: the walk between pictures, pairs,
  * Grad-CAM. */
 #include "api/explain.h"
-#include "heads/mcl.h"
 #include "tests/test.h"
 #include <stdlib.h>
 
