@@ -51,11 +51,11 @@ struct head {
     bool probabilities;              /* scores are probabilities, else logits */
     /* The walk that pi_support and pi_query come from; NULL: the head has none. */
     struct walk (*walk)(const void *settings);
-    bool pools;                      /* one vector a picture: accepts the centrality plug-in */
-    bool named;                      /* its parameters know the classes of an episode by number */
-    bool mirrors;                    /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
-    bool fitted;                     /* to each episode when asked: it refuses training tapes */
-    bool base;                       /* needs an episode's `base` */
+    bool pools;   /* one vector a picture: accepts the centrality plug-in */
+    bool named;   /* its parameters know the classes of an episode by number */
+    bool mirrors; /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
+    bool fitted;  /* to each episode when asked: it refuses training tapes */
+    bool base;    /* needs an episode's `base` */
     /* False after a failure, which the tape holds. `params` holds what head_start added; a head whose start values are
      * constants may be given NULL and then uses those. */
     bool (*forward)(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,

@@ -71,19 +71,19 @@ static bool mcl_ridge_forward(tape *t, const void *settings, struct params *para
     struct walk_vars v = {0};
     (void)params;
     if (!op_walk(t, op_class_mean(t, e->support, e->support_labels, e->way), e->query, &w, wanted, &v)) return false;
-    out->scores =
-        op_add(t, op_affine(t, regress(t, s->lambda, e), s->scale, 0), op_affine(t, v.log_prob, s->walk, 0));
+    out->scores = op_add(t, op_affine(t, regress(t, s->lambda, e), s->scale, 0), op_affine(t, v.log_prob, s->walk, 0));
     out->pi_support = v.pi_support;
     out->pi_query = v.pi_query;
     if (e->query_labels) out->loss = op_cross_entropy(t, out->scores, e->query_labels);
     return out->scores && (out->loss || !e->query_labels);
 }
 
-const struct head mcl_ridge_head = {.name = "mcl-ridge",
-                                    .title = "ridge regression on pooled shots and the mutual walk, added",
-                                    .paper = "Liu et al., CVPR 2022, for the walk; Bertinetto et al., ICLR 2019, for the "
-                                             "regression",
-                                    .options = options,
-                                    .settings_bytes = sizeof(struct mcl_ridge),
-                                    .walk = walk_of,
-                                    .forward = mcl_ridge_forward};
+const struct head mcl_ridge_head = {
+    .name = "mcl-ridge",
+    .title = "ridge regression on pooled shots and the mutual walk, added",
+    .paper = "Liu et al., CVPR 2022, for the walk; Bertinetto et al., ICLR 2019, for the "
+             "regression",
+    .options = options,
+    .settings_bytes = sizeof(struct mcl_ridge),
+    .walk = walk_of,
+    .forward = mcl_ridge_forward};

@@ -58,8 +58,7 @@ TEST(mcl_ridge_is_the_sum_of_both)
     play_random(&p, &s, &r, 3, (size_t[]){2, 1, 3}, 6, 4, 5, 3);
     stage_close(&s);
     REQUIRE(run("3", "0", &p, &regression) && run("0", "2", &p, &walk) && run("3", "2", &p, &both));
-    for (size_t i = 0; i < p.nq * p.way; i++)
-        EXPECT_NEAR(both.scores[i], regression.scores[i] + walk.scores[i], 1e-12);
+    for (size_t i = 0; i < p.nq * p.way; i++) EXPECT_NEAR(both.scores[i], regression.scores[i] + walk.scores[i], 1e-12);
 }
 
 /* Lengths of single shots and of queries do not matter, nor on which side of zero a channel lies. */
