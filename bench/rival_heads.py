@@ -50,15 +50,15 @@ def cosines(e: Episode) -> Tensor:
     return (rows(e.query) @ rows(e.support).t()).view(e.query.shape[0], e.query.shape[2], -1)
 
 
-def walk(e: Episode, alpha: float) -> tuple[Tensor, Tensor]:
+def walk(e: Episode, alpha: float, gamma: float = GAMMA, beta: float = BETA) -> tuple[Tensor, Tensor]:
     """weights of the query's locations [n, r, 1], and of the support's [n, way*r, 1]"""
     phi = cosines(e)
     r, m = phi.shape[1:]
-    a = torch.softmax(GAMMA * phi, 2)
+    a = torch.softmax(gamma * phi, 2)
     if alpha == 0:
         w = phi.new_full((phi.shape[0], r, 1), 1 / r)
         return w, a.transpose(1, 2) @ w
-    b = torch.softmax(BETA * phi, 1)
+    b = torch.softmax(beta * phi, 1)
     k, eye = b @ a.transpose(1, 2), torch.eye(r, device=phi.device)
     if alpha == 1:
         w = torch.linalg.solve(eye - k + 1 / r, phi.new_full((1, r, 1), 1 / r).expand(phi.shape[0], r, 1))
@@ -68,8 +68,8 @@ def walk(e: Episode, alpha: float) -> tuple[Tensor, Tensor]:
     return w, a.transpose(1, 2) @ w
 
 
-def walk_scores(e: Episode, alpha: float) -> Tensor:
-    return walk(e, alpha)[1].view(e.query.shape[0], e.way, -1).sum(2)
+def walk_scores(e: Episode, alpha: float, *sharpness: float) -> Tensor:
+    return walk(e, alpha, *sharpness)[1].view(e.query.shape[0], e.way, -1).sum(2)
 
 
 def pooled(e: Episode, plugged: str) -> tuple[Tensor, Tensor]:
@@ -113,6 +113,20 @@ def r2d2(e: Episode, p: Params, plugged: str = "") -> Tensor:
     query, x = pooled(e, plugged)
     eye = torch.eye(e.way, device=x.device)
     return query @ x.t() @ torch.linalg.solve(x @ x.t() + 50 * eye, eye)
+
+
+def rooted(x: Tensor) -> Tensor:
+    """[n, C, r] to unit vectors of the roots of the pooled channels, [n, C]"""
+    x = functional.normalize(x.mean(2), dim=1)
+    soft = 0.4 / math.sqrt(x.shape[1])
+    return functional.normalize(x.sign() * (torch.sqrt(x.abs() + soft) - math.sqrt(soft)), dim=1)
+
+
+def mcl_ridge(e: Episode, p: Params) -> Tensor:
+    query, x = rooted(e.query), rooted(e.support)
+    eye = torch.eye(e.way, device=x.device)
+    regression = query @ x.t() @ torch.linalg.solve(x @ x.t() + 0.2 * eye, eye)
+    return 12 * regression + 0.4 * torch.log(walk_scores(e, 0.9, 40, 20))
 
 
 def dsn(e: Episode, p: Params, plugged: str = "") -> Tensor:
@@ -366,6 +380,7 @@ LOSS_SCALE = {"proto": 1 / 64, "proto+mcl": 1 / 64, "matching": 32.0, "matching+
 FORMS: dict[str, Form] = {
     "mcl": lambda e, p: walk_scores(e, 0.999),
     "mcl-katz": lambda e, p: walk_scores(e, 0.5),
+    "mcl-ridge": mcl_ridge,
     "mcl-exact": lambda e, p: walk_scores(e, 1),
     "unidirectional": lambda e, p: walk_scores(e, 0),
     "proto": proto,

@@ -2,7 +2,7 @@
  * from a data set, through the public library.
  *
  *     cc -O2 bench/unknown.c -Iinclude -Lbuild -lcentra -lm -Wl,-rpath,$PWD/build -o build/unknown
- *     build/unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED]]]
+ *     build/unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED [HEAD]]]]
  *
  * Each episode has 5 known classes with SHOT pictures and 5 other classes, 8 queries of each. AUROC is the chance that a query of
  * a known class is more familiar than one of another; false alarms are queries of known classes below 0.05, found are those of
@@ -147,14 +147,15 @@ int main(int argc, char **argv)
     centra_session *session;
     centra_classifier *classifier;
     centra_data *data;
-    if (argc < 4) return fprintf(stderr, "usage: unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED]]]\n"), 2;
+    if (argc < 4) return fprintf(stderr, "usage: unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED [HEAD]]]]\n"), 2;
     const size_t shot = argc > 4 ? strtoul(argv[4], NULL, 10) : 5,
                  episodes = argc > 5 ? strtoul(argv[5], NULL, 10) : 200;
     state = argc > 6 ? strtoul(argv[6], NULL, 10) : 1;
+    const centra_classifier_options how = {.head = argc > 7 ? argv[7] : NULL};
     if (shot < 1 || shot > MOST_SHOT) return fprintf(stderr, "unknown: SHOT must lie between 1 and %d\n", MOST_SHOT), 2;
     need(centra_model_open(argv[1], &model));
     need(centra_session_open(NULL, &session));
-    need(centra_classifier_new(session, model, NULL, &classifier));
+    need(centra_classifier_new(session, model, &how, &classifier));
     need(centra_data_open(argv[2], strcmp(argv[3], "-") ? argv[3] : NULL, &data));
     struct tally t = {0};
     t.known = malloc(episodes * WAY * QUERIES * sizeof *t.known);

@@ -53,7 +53,7 @@ centra_status centra_head_describe(size_t index, centra_head_info *out)
                               .title = h->title,
                               .paper = h->paper,
                               .probabilities = h->probabilities,
-                              .centrality = h->centrality,
+                              .centrality = h->walk != NULL,
                               .pools = h->pools,
                               .option_count = option_count(h->options),
                               .param_count = head_param_count(h),

@@ -9,7 +9,6 @@
  * kept as cosines and the logarithms of what they are divided by. */
 #include "api/explain.h"
 #include "base/size.h"
-#include "heads/mcl.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ static status choose_walker(const centra_classifier *c, struct walker *out)
 {
     status st = OK;
     *out = (struct walker){c->head, c->head_settings, NULL};
-    if (c->head->centrality) return OK;
+    if (c->head->walk) return OK;
     TRY(head_find("mcl-katz", &out->head));
     out->settings = out->made = calloc(1, out->head->settings_bytes);
     if (!out->made) return fail(ST_MEMORY, "no memory for the settings of a walk");
@@ -155,7 +154,7 @@ status why_walk(const struct why_input *in, struct why_walk *out)
     if (in->known.count > INT32_MAX)
         return fail(ST_VALUE, "%zu known pictures are too many for a walk", in->known.count);
     TRY(choose_walker(in->classifier, &by));
-    w.walk = mcl_walk(by.settings);
+    w.walk = by.head->walk(by.settings);
     TRY(make_room(&w));
     TRY(walk_on_tape(in, &by, &w));
     denominators(&w);

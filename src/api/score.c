@@ -25,8 +25,7 @@ static status check(const centra_head *h, const centra_episode *e, const centra_
     if (u && r->loss) return fail(ST_USAGE, "the loss is the caller's own; centra_head_score computes one");
     if (u && !u->scores && !u->centrality_support && !u->centrality_query)
         return fail(ST_USAGE, "there is nothing to go back from: upstream has no array");
-    if (wants_centrality(u, r) && !h->head->centrality)
-        return fail(ST_USAGE, "head %s has no centralities", h->head->name);
+    if (wants_centrality(u, r) && !h->head->walk) return fail(ST_USAGE, "head %s has no centralities", h->head->name);
     return OK;
 }
 

@@ -49,12 +49,13 @@ struct head {
     void (*presets)(void *settings); /* after the defaults, for heads that share a table; NULL: none */
     const struct head_param *params; /* ends with a NULL name; NULL: none */
     bool probabilities;              /* scores are probabilities, else logits */
-    bool centrality;                 /* gives pi_support and pi_query */
-    bool pools;                      /* one vector a picture: accepts the centrality plug-in */
-    bool named;                      /* its parameters know the classes of an episode by number */
-    bool mirrors;                    /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
-    bool fitted;                     /* to each episode when asked: it refuses training tapes */
-    bool base;                       /* needs an episode's `base` */
+    /* The walk that pi_support and pi_query come from; NULL: the head has none. */
+    struct walk (*walk)(const void *settings);
+    bool pools;   /* one vector a picture: accepts the centrality plug-in */
+    bool named;   /* its parameters know the classes of an episode by number */
+    bool mirrors; /* at 1-shot wants mirror images as second shots (heads/mirror.h) */
+    bool fitted;  /* to each episode when asked: it refuses training tapes */
+    bool base;    /* needs an episode's `base` */
     /* False after a failure, which the tape holds. `params` holds what head_start added; a head whose start values are
      * constants may be given NULL and then uses those. */
     bool (*forward)(tape *t, const void *settings, struct params *params, const struct episode *e, unsigned want,

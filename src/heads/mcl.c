@@ -5,7 +5,7 @@
  * stationary distribution), mcl-katz (0.5, Katz centrality), mcl-exact (1, the stationary distribution itself) and
  * unidirectional (the limit 0: one step from query to support, the paper's ablation). Shots are averaged location by
  * location before anything is normalised. No learned parameters. */
-#include "heads/mcl.h"
+#include "heads/head.h"
 
 struct mcl {
     double gamma, beta, alpha;
@@ -34,7 +34,7 @@ static const struct option one_way_options[] = {
 static void stationary(void *settings) { ((struct mcl *)settings)->alpha = 1; }
 static void one_way(void *settings) { ((struct mcl *)settings)->alpha = 0; }
 
-struct walk mcl_walk(const void *settings)
+static struct walk mcl_walk(const void *settings)
 {
     const struct mcl *s = settings;
     return (struct walk){s->gamma, s->beta, s->alpha, (enum walk_solver)s->solver};
@@ -66,7 +66,7 @@ const struct head mcl_head = {.name = "mcl",
                               .options = damped_options,
                               .settings_bytes = sizeof(struct mcl),
                               .probabilities = true,
-                              .centrality = true,
+                              .walk = mcl_walk,
                               .forward = mcl_forward};
 
 const struct head mcl_katz_head = {.name = "mcl-katz",
@@ -75,7 +75,7 @@ const struct head mcl_katz_head = {.name = "mcl-katz",
                                    .options = katz_options,
                                    .settings_bytes = sizeof(struct mcl),
                                    .probabilities = true,
-                                   .centrality = true,
+                                   .walk = mcl_walk,
                                    .forward = mcl_forward};
 
 const struct head mcl_exact_head = {.name = "mcl-exact",
@@ -85,7 +85,7 @@ const struct head mcl_exact_head = {.name = "mcl-exact",
                                     .settings_bytes = sizeof(struct mcl),
                                     .presets = stationary,
                                     .probabilities = true,
-                                    .centrality = true,
+                                    .walk = mcl_walk,
                                     .forward = mcl_forward};
 
 const struct head unidirectional_head = {.name = "unidirectional",
@@ -95,5 +95,5 @@ const struct head unidirectional_head = {.name = "unidirectional",
                                          .settings_bytes = sizeof(struct mcl),
                                          .presets = one_way,
                                          .probabilities = true,
-                                         .centrality = true,
+                                         .walk = mcl_walk,
                                          .forward = mcl_forward};

@@ -26,7 +26,7 @@ TEST(heads_are_listed_in_order_with_their_options)
         EXPECT(strcmp(before, h.name) < 0);
         EXPECT(h.title && *h.title && h.paper && *h.paper);
         EXPECT_INT(h.probabilities, head_table[i]->probabilities);
-        EXPECT_INT(h.centrality, head_table[i]->centrality);
+        EXPECT_INT(h.centrality, head_table[i]->walk != NULL);
         EXPECT_INT(h.pools, head_table[i]->pools);
         EXPECT_INT(h.base, head_table[i]->base);
         for (size_t k = 0; k < h.option_count; k++) {

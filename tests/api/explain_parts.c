@@ -1,7 +1,6 @@
 /* explain_parts.c - the parts of explanations on features that the test makes: the walk between pictures, pairs,
  * Grad-CAM. */
 #include "api/explain.h"
-#include "heads/mcl.h"
 #include "tests/test.h"
 #include <stdlib.h>
 
@@ -74,14 +73,15 @@ static void expect_consistent(const struct why_walk *w)
 
 TEST(explained_walk_fits_together_for_every_damping)
 {
-    static const char *const heads[] = {"mcl", "mcl-katz", "mcl-exact", "unidirectional", "proto"};
-    for (size_t k = 0; k < 5; k++) {
+    static const char *const heads[] = {"mcl", "mcl-katz", "mcl-exact", "unidirectional", "proto", "mcl-ridge"};
+    static const double damping[] = {0.999, 0.5, 1, 0, 0.5, 0.9}; /* proto: that of mcl-katz */
+    for (size_t k = 0; k < 6; k++) {
         struct bench b;
         struct why_walk w = {0};
         REQUIRE(bench_open(&b, heads[k]));
         EXPECT_OK(why_walk(&b.in, &w));
         if (w.toward) expect_consistent(&w);
-        EXPECT_NEAR(w.walk.alpha, k == 0 ? 0.999 : k == 2 ? 1 : k == 3 ? 0 : 0.5, 1e-12); /* proto: mcl-katz */
+        EXPECT_NEAR(w.walk.alpha, damping[k], 1e-12);
         why_walk_free(&w);
         bench_close(&b);
     }

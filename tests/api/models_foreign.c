@@ -68,6 +68,7 @@ TEST(files_with_torchvisions_names_become_models_that_see_as_theirs)
         REQUIRE(m);
         centra_model_describe(m, &about);
         EXPECT_TEXT(about.backbone, files[i].f->net);
+        EXPECT_TEXT(about.head, "mcl-ridge"); /* the file was trained with no head of ours */
         EXPECT_TEXT(note_of(m, "options"), files[i].options);
         EXPECT_TEXT(note_of(m, "transform"), "shorter-crop");
         EXPECT_TEXT(note_of(m, "pad"), "32");
