@@ -17,29 +17,37 @@ out=$PWD/build-mutants
 verdicts=$out/seed-$seed.txt
 mkdir -p "$out"
 
-find src/heads src/ops -name '*.c' | LC_ALL=C sort | xargs awk -f tools/mutants.awk > "$out/all.txt"
+files=$(find src/heads src/ops -name '*.c' | LC_ALL=C sort)
+echo "$files" | xargs awk -f tools/mutants.awk > "$out/all.txt"
 awk -v seed="$seed" 'BEGIN { srand(seed) } { printf "%.9f %s\n", rand(), $0 }' "$out/all.txt" | LC_ALL=C sort | head -n "$count" |
     cut -d ' ' -f 2- > "$out/drawn.txt"
 
-# An object in front of the archive is taken instead of the archive's. The mutant and the arena are compiled for the sanitizers,
+# Objects in front of the archive are taken instead of the archive's. Heads, ops and the arena are compiled for the sanitizers,
 # which see what a mutant does outside of its memory, as they do in .ci/run; the rest stays quick.
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 link=$(cd "$build" && ninja -t commands centra-tests | tail -n 1 |
-    sed "s|^: && ||; s| && :\$||; s| -o centra-tests | -fsanitize=address,undefined $out/mutant.o $out/arena.o -o $out/mutant-tests |")
-compile() { # compile FILE [GROUP]: the command that makes its object, without the names of files, and not for speed
-    (cd "$build" && ninja -t commands "CMakeFiles/objects-${2:-plain}.dir/$1.o") | tail -n 1 |
-        sed "s/ -MD .*//; s/ -O3 / -O1 /; s/ -D_FORTIFY_SOURCE=3//; s|\$| $sanitize|"
+    sed "s|^: && ||; s| && :\$||; s| -o centra-tests | -fsanitize=address,undefined OBJECTS -o $out/mutant-tests |")
+object_of() { echo "$out/$(echo "$1" | tr / -).o"; }
+compile() { # compile FILE FROM OBJECT: as FILE is compiled, but for the sanitizers and not for speed
+    group=plain
+    case $1 in src/base/*) group=base ;; esac
+    make=$(cd "$build" && ninja -t commands "CMakeFiles/objects-$group.dir/$1.o" | tail -n 1 |
+        sed "s/ -MD .*//; s/ -O3 / -O1 /; s/ -D_FORTIFY_SOURCE=3//; s|\$| $sanitize|")
+    (cd "$build" && $make -w -o "$3" -c "$2") > "$out/mutant.log" 2>&1
+}
+link_with() { # link_with FILE OBJECT: the tests with that object for FILE
+    objects=$2
+    for source in src/base/arena.c $files; do
+        [ $source = "$1" ] || objects="$objects $(object_of $source)"
+    done
+    (cd "$build" && sh -c "$(echo "$link" | sed "s|OBJECTS|$objects|")") > "$out/mutant.log" 2>&1 || { cat "$out/mutant.log"; exit 1; }
 }
 build_mutant() { # build_mutant FILE LINE COLUMN FROM TO: 1 when it does not compile
     awk -v n="$2" -v at="$3" -v from="$4" -v to="$5" '
         NR == n { $0 = substr($0, 1, at - 1) to substr($0, at + length(from)) } { print }' "$1" > "$out/mutant.c"
-    make=$(compile "$1")
-    (cd "$build" && $make -w -o "$out/mutant.o" -c "$out/mutant.c") > "$out/mutant.log" 2>&1 || return 1
-    (cd "$build" && sh -c "$link") > "$out/mutant.log" 2>&1 || { cat "$out/mutant.log"; exit 1; }
+    compile "$1" "$out/mutant.c" "$out/mutant.o" || return 1
+    link_with "$1" "$out/mutant.o"
 }
-
-make=$(compile src/base/arena.c base)
-(cd "$build" && $make -w -o "$out/arena.o" -c ../src/base/arena.c)
 
 stages="near folders library"
 long="at_once|networks|norm_act_pool|threads|chunks|hard_input|memory|nonfinite|registry|walk_properties|walk_s|walk_t"
@@ -78,7 +86,10 @@ tests=$(cksum < "$build/centra-tests")
 if [ "${AGAIN:-}" ]; then
     sed -i "/^survived@/d; 1s/.*/tests $tests/" "$verdicts"
 elif [ "$(head -n 1 "$verdicts" 2> /dev/null)" != "tests $tests" ]; then
-    build_mutant src/ops/sum.c 0 0 "" "" # changed nowhere
+    for source in src/base/arena.c $files; do
+        compile $source "$PWD/$source" "$(object_of $source)" || { cat "$out/mutant.log"; exit 1; }
+    done
+    link_with src/base/arena.c "$(object_of src/base/arena.c)"
     echo "tests $tests" > "$verdicts"
     for stage in $stages; do
         began=$(date +%s)
@@ -93,7 +104,8 @@ key_of() { # key_of FILE LINE FROM TO: how tools/mutants.txt names it
     printf '%s@%s@%s@%s\n' "$1" "$(sed -n "$2p" "$1" | sed 's/^ *//')" "$3" "$4" | sed 's/@ \([^ ]*\) @ \([^ ]*\) $/@\1@\2/'
 }
 verdict_of() { # verdict_of FILE LINE COLUMN FROM TO: the stage that kills it, or time, same, invalid, survived
-    if grep -qxF "$(key_of "$1" "$2" "$4" "$5")" tools/mutants.txt; then echo same; return; fi
+    key=$(key_of "$1" "$2" "$4" "$5")
+    if grep -qxF -e "$key" -e "${key%@*@*}@*@*" tools/mutants.txt; then echo same; return; fi
     build_mutant "$@" || { echo invalid; return; }
     for stage in $stages; do
         code=0

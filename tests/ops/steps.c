@@ -111,6 +111,79 @@ TEST(steps_clip_and_depthwise_convolutions_have_their_shapes)
     steps_free(&s);
 }
 
+static var *t_pad(tape *t, var *x) { return op_pad(t, x, &(struct pad){1, 2, 3, 4}); }
+static var *t_pool(tape *t, var *x)
+{
+    return op_max_pool(t, x, &(struct pool_shape){.size = 3, .stride = 2, .pad = 1});
+}
+static var *t_adaptive(tape *t, var *x) { return op_adaptive_pool(t, x, 2, 3); }
+static var *t_permute(tape *t, var *x) { return op_permute(t, x, (int[]){3, 0, 2, 1}); }
+static var *t_clip(tape *t, var *x) { return op_clip(t, x, -1, 2); }
+static var *filter(tape *t, size_t out, size_t in, size_t h, size_t w)
+{
+    static const float zeros[64];
+    return tape_upload(t, DT_F32, 4, (size_t[]){out, in, h, w}, zeros);
+}
+static var *t_conv(tape *t, var *x) { return op_conv2d(t, x, filter(t, 3, 4, 3, 1), 2, 1); }
+static var *t_depthwise(tape *t, var *x)
+{
+    return op_depthwise(t, x, filter(t, 4, 1, 3, 2),
+                        &(struct depthwise_shape){.stride = 2, .top = 2, .left = 1, .right = 1});
+}
+
+/* On maps whose sides all differ. */
+TEST(a_told_step_has_the_shape_of_its_result)
+{
+    static var *(*const ops[])(tape * t, var * x) = {t_pad,  t_pool, op_max_pool2, t_adaptive, t_permute,
+                                                     t_clip, t_conv, t_depthwise,  op_relu};
+    static const double zeros[2 * 9 * 7 * 4];
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct world w;
+        struct steps s = {0};
+        char seen[SHAPE_TEXT], wanted[SHAPE_TEXT];
+        REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+        var *x = world_constant(&w, DIMS(2, 9, 7, 4), zeros);
+        EXPECT_OK(steps_input(&s, x));
+        tape_trace(w.t, &s);
+        const var *y = ops[i](w.t, x);
+        tape_trace(w.t, NULL);
+        REQUIRE(y && y->step == s.count);
+        tensor told = {.rank = steps_at(&s, y->step)->rank};
+        memcpy(told.dim, steps_at(&s, y->step)->dim, sizeof told.dim);
+        EXPECT_TEXT(tensor_shape_text(&told, seen), tensor_shape_text(&y->value, wanted));
+        EXPECT_INT(steps_at(&s, y->step)->in[0], 1);
+        EXPECT_INT(steps_at(&s, 1)->users, 1);
+        steps_free(&s);
+        world_close(&w);
+    }
+}
+
+TEST(told_borders_and_limits_are_those_of_the_op)
+{
+    static const double zeros[2 * 9 * 7 * 4];
+    struct world w;
+    struct steps s = {0};
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    var *x = world_constant(&w, DIMS(2, 9, 7, 4), zeros);
+    EXPECT_OK(steps_input(&s, x));
+    tape_trace(w.t, &s);
+    REQUIRE(t_pad(w.t, x) && t_conv(w.t, x) && t_depthwise(w.t, x) && t_clip(w.t, x) && t_pool(w.t, x) &&
+            op_relu(w.t, x));
+    const struct step *pad = steps_at(&s, 2), *conv = steps_at(&s, 3), *depthwise = steps_at(&s, 4);
+    EXPECT(pad->pad[0] == 1 && pad->pad[1] == 2 && pad->pad[2] == 3 && pad->pad[3] == 4);
+    for (int i = 0; i < 4; i++) EXPECT_INT(conv->conv.pad[i], 1);
+    EXPECT(conv->conv.stride == 2 && conv->conv.groups == 1 && !conv->conv.bias.data);
+    EXPECT(depthwise->conv.pad[0] == 2 && depthwise->conv.pad[1] == 1 && depthwise->conv.pad[2] == 0);
+    EXPECT(depthwise->conv.pad[3] == 1 && depthwise->conv.stride == 2 && depthwise->conv.groups == 4);
+    EXPECT(steps_at(&s, 5)->clip.low == -1 && steps_at(&s, 5)->clip.high == 2);
+    EXPECT(steps_at(&s, 6)->pool.size == 3 && steps_at(&s, 6)->pool.stride == 2 && steps_at(&s, 6)->pool.pad == 1);
+    EXPECT(steps_at(&s, 7)->kind == STEP_LEAKY_RELU && steps_at(&s, 7)->slope == 0);
+    EXPECT_INT(steps_at(&s, 1)->users, 6);
+    tape_trace(w.t, NULL);
+    steps_free(&s);
+    world_close(&w);
+}
+
 TEST(steps_survive_failing_allocations)
 {
     struct steps s = {0};
