@@ -30,11 +30,11 @@ FNR == 1 { comment = 0; counting = 0 }
         }
         code = code c
     }
+    if (code ~ /^}/) counting = 0
+    if (code ~ /^(static )?size_t ([a-z]+_numbers|chunks_rows)\(/) counting = 1
+    if (counting) next
     if (code ~ /^[ ]*#/ || code ~ /assert|fail\(|tape_fail|OPT_|static const|_Static|chunks_rows|size_t numbers|enum \{|^const|^extern/ || before ~ /fail\($/) { before = code; next }
     before = code
-    if (code ~ /^}/) counting = 0
-    if (code ~ /^static size_t [a-z]+_numbers\(/) counting = 1
-    if (counting) next
     taking = code ~ /tape_host\(|alloc\(|host_zeros\(/
     ordering = code ~ /if \(.* != .*\) return .* [<>] .* \? -1 : 1;/
     for (r = 1; r <= n; r++) {

@@ -239,8 +239,36 @@ TEST(calls_of_a_whole_head_refuse_what_does_not_fit)
         const var *y = i < 8
                            ? op_nearest(w.t, support, e->groups, query, e->k, 1)
                            : op_class_distance(w.t, support, world_index(&w, e->pictures, labels), e->groups, query, 1);
-        if (!e->sentence) EXPECT_DIMS(y->value, 1, e->groups);
+        if (!e->sentence && y) EXPECT_DIMS(y->value, 1, e->groups);
+        else if (!e->sentence) test_failed(__FILE__, __LINE__, "case %zu is refused: %s", i, error_text());
         else EXPECT(!y && tape_status(w.t) != OK && strstr(error_text(), e->sentence));
+    }
+    world_close(&w);
+}
+
+/* Each thing that can be wrong about maps, alone; then none of them. */
+TEST(calls_of_a_whole_head_refuse_maps_that_do_not_belong_together)
+{
+    static const struct {
+        int rank[2];
+        size_t dim[2][3]; /* of the support and the query */
+    } cases[] = {{{3, 3}, {{2, 2, 3}, {1, 3, 3}}}, {{2, 3}, {{2, 2}, {1, 2, 3}}},    {{3, 2}, {{2, 2, 3}, {1, 2}}},
+                 {{3, 3}, {{2, 2, 0}, {1, 2, 3}}}, {{3, 3}, {{2, 2, 3}, {0, 2, 3}}}, {{3, 3}, {{2, 0, 3}, {1, 0, 3}}},
+                 {{3, 3}, {{2, 2, 3}, {1, 2, 5}}}};
+    static const double x[64] = {1, 2};
+    struct world w;
+    if (test_is_for_cpu()) return;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    offer(w.dev);
+    for (size_t i = 0; i < 7; i++) {
+        tape_reset(w.t, TAPE_INFERENCE);
+        var *support = world_constant(&w, cases[i].rank[0], cases[i].dim[0], x);
+        var *query = world_constant(&w, cases[i].rank[1], cases[i].dim[1], x);
+        REQUIRE(support && query);
+        EXPECT(op_nearest_offered(w.t, support, query, 1) == (i == 6));
+        EXPECT(op_class_distance_offered(w.t, support, 1, query) == (i == 6));
+        if (op_nearest(w.t, support, 1, query, 1, 1)) EXPECT_INT(i, 6);
+        else EXPECT(tape_status(w.t) == ST_SHAPE && strstr(error_text(), "with the same C"));
     }
     world_close(&w);
 }

@@ -115,9 +115,46 @@ static void borders(struct world *w)
     TAKES(w, op_top_k(w->t, line(w, DIMS(2, 3)), 1, 3, NULL), 2, 3);
 }
 
+/* Problems of up to 4096 places. */
+static void places(struct world *w)
+{
+    static double half[4097 * 2];
+    for (size_t i = 0; i < 4097 * 2; i++) half[i] = 1;
+    REFUSES(w,
+            op_transport(w->t, world_constant(w, DIMS(1, 4097, 1, 1), half), world_constant(w, DIMS(1, 1, 4097), half),
+                         world_constant(w, DIMS(1, 1, 1), half)),
+            "1 to 4096 places");
+    REFUSES(w,
+            op_transport(w->t, world_constant(w, DIMS(1, 1, 1, 4097), half), world_constant(w, DIMS(1, 1, 1), half),
+                         world_constant(w, DIMS(1, 1, 4097), half)),
+            "1 to 4096 places");
+    REFUSES(w,
+            op_transport(w->t, world_constant(w, DIMS(1, 0, 1, 2), half), world_constant(w, DIMS(1, 1, 0), half),
+                         world_constant(w, DIMS(1, 1, 2), half)),
+            "1 to 4096 places");
+    TAKES(w,
+          op_transport(w->t, world_constant(w, DIMS(1, 2, 3, 2), half), world_constant(w, DIMS(1, 3, 2), half),
+                       world_constant(w, DIMS(1, 3, 2), half)),
+          1, 3);
+}
+
+/* Memory of the tape that was used before must not matter: the second time all corners are those of a rate of 0. */
+static void corners(struct world *w)
+{
+    static double ones[36], y[36];
+    struct random r = {.seed = 1};
+    for (size_t i = 0; i < 36; i++) ones[i] = 1;
+    for (int k = 0; k < 3; k++) {
+        tape_reset(w->t, TAPE_INFERENCE);
+        const var *out = op_drop_block(w->t, world_constant(w, DIMS(1, 6, 6, 1), ones), k == 1 ? 1 : 0, 2, &r);
+        REQUIRE(out && world_read(w, &out->value, y));
+        for (size_t i = 0; i < 36; i++) EXPECT_NEAR(y[i], k == 1 ? 0 : 1, 0);
+    }
+}
+
 TEST(ops_take_what_just_fits_and_refuse_the_next)
 {
-    static void (*const each[])(struct world * w) = {filters, own_filters, windows, borders};
+    static void (*const each[])(struct world * w) = {filters, own_filters, windows, borders, places, corners};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         struct world w;
         REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));

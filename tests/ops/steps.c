@@ -179,6 +179,10 @@ TEST(told_borders_and_limits_are_those_of_the_op)
     EXPECT(steps_at(&s, 6)->pool.size == 3 && steps_at(&s, 6)->pool.stride == 2 && steps_at(&s, 6)->pool.pad == 1);
     EXPECT(steps_at(&s, 7)->kind == STEP_LEAKY_RELU && steps_at(&s, 7)->slope == 0);
     EXPECT_INT(steps_at(&s, 1)->users, 6);
+    REQUIRE(t_permute(w.t, x) && op_max_pool2(w.t, x));
+    static const int order[] = {3, 0, 2, 1};
+    EXPECT(!memcmp(steps_at(&s, 8)->order, order, sizeof order));
+    EXPECT(steps_at(&s, 9)->pool.size == 2 && steps_at(&s, 9)->pool.stride == 2 && steps_at(&s, 9)->pool.pad == 0);
     tape_trace(w.t, NULL);
     steps_free(&s);
     world_close(&w);
@@ -198,5 +202,11 @@ TEST(steps_survive_failing_allocations)
     for (int i = 0; i < 200 && last; i++) last = steps_leaky_relu(&s, last, 0.5);
     alloc_fail_at(0);
     EXPECT(!last && s.st == ST_MEMORY);
+    steps_free(&s);
+    EXPECT_OK(steps_input(&s, &x)); /* and with enough memory the list grows */
+    last = x.step;
+    for (int i = 0; i < 200 && last; i++) last = steps_leaky_relu(&s, last, 0.5);
+    EXPECT_INT(last, 201);
+    EXPECT(steps_at(&s, 201)->in[0] == 200 && steps_at(&s, 1)->kind == STEP_INPUT);
     steps_free(&s);
 }
