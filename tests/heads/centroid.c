@@ -70,6 +70,20 @@ TEST(the_base_matters_only_in_rounds_with_related_classes)
     stage_close(&s);
 }
 
+/* A class for which no base picture is taken draws none; the others do. */
+TEST(a_class_without_related_pictures_leaves_the_others_theirs)
+{
+    static struct play p;
+    struct stage s;
+    struct random r = test_random();
+    REQUIRE(stage_open(&s, "centroid", DT_F64, 1, C));
+    align_play(&p, &s, &r, 0.3, 0.1);
+    for (size_t i = 0; i < STAGE_BASE_CLASSES * STAGE_BASE_EACH; i++)
+        for (size_t k = 0; k < C; k++) p.base[i * C + k] = 2.0 * (k == 0) - (k == 2) + 0.1 * random_normal(&r);
+    EXPECT(loss_with(&s, &p, NULL, NULL) != loss_with(&s, &p, "related", "0"));
+    stage_close(&s);
+}
+
 /* A layer and directions that do not move leave the drawn start: cosines to it, and nothing else. */
 TEST(rates_of_zero_leave_the_start)
 {

@@ -1,4 +1,5 @@
-/* fit_draw.c - where a fit starts: how its numbers are spread, what they depend on, and that orders are orders. */
+/* fit_draw.c - where a fit starts: how its numbers are spread, what they depend on, and that orders are orders; and that a
+ * batch of all shots is one step, whatever larger number it is given as. */
 #include "heads/fit.h"
 #include "tests/ops/world.h"
 #include "tests/test.h"
@@ -131,5 +132,63 @@ TEST(draws_follow_the_shots_and_not_their_names)
         EXPECT(a.bias[c] == b.bias[named[c]] && a.gain[c] == b.gain[named[c]]);
     }
     for (size_t i = 0; i < EPOCHS * SHOTS; i++) EXPECT_INT(b.order[i], place[a.order[i]]);
+    world_close(&w);
+}
+
+TEST(a_batch_of_all_shots_is_one_step_of_an_epoch)
+{
+    static double x[SHOTS * C], one[WAY * C];
+    struct world w;
+    struct random r = test_random();
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    features(&r, x);
+    for (int64_t batch = SHOTS; batch < SHOTS + 3; batch++) {
+        const struct fit_settings s = {
+            .epochs = 4, .batch = batch, .rate = 0.1, .momentum = 0.9, .decay = 0.01, .scale = 2, .seed = 3};
+        const struct fit_task k = {
+            .kind = FIT_COSINE, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
+        struct fit_weights f = {0};
+        tape_reset(w.t, TAPE_INFERENCE);
+        EXPECT_OK(fit_draw(w.t, &s, &k, &f));
+        EXPECT_OK(fit_run(w.t, &s, &k, &f));
+        if (batch == SHOTS) memcpy(one, f.weight, sizeof one);
+        else EXPECT(!memcmp(one, f.weight, sizeof one));
+    }
+    world_close(&w);
+}
+
+/* A direction of length 0 has no gradient, and no score: it stays. */
+TEST(a_direction_of_no_length_stays)
+{
+    static double x[SHOTS * C];
+    struct world w;
+    struct random r = test_random();
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    features(&r, x);
+    const struct fit_settings s = {.epochs = 3, .batch = 2, .rate = 0.1, .scale = 2, .seed = 3};
+    const struct fit_task k = {.kind = FIT_COSINE, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
+    struct fit_weights f = {0};
+    EXPECT_OK(fit_draw(w.t, &s, &k, &f));
+    memset(f.weight + C, 0, C * sizeof *f.weight);
+    const double before = f.weight[0];
+    EXPECT_OK(fit_run(w.t, &s, &k, &f));
+    for (size_t i = 0; i < C; i++) EXPECT_NEAR(f.weight[C + i], 0, 1e-15);
+    EXPECT(f.weight[0] != before);
+    world_close(&w);
+}
+
+TEST(a_fit_that_diverges_says_so)
+{
+    static double x[SHOTS * C];
+    struct world w;
+    struct random r = test_random();
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    features(&r, x);
+    const struct fit_settings s = {.epochs = 30, .batch = 2, .rate = 1e200, .decay = 1e10, .seed = 3};
+    const struct fit_task k = {.kind = FIT_LINEAR, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
+    struct fit_weights f = {0};
+    EXPECT_OK(fit_draw(w.t, &s, &k, &f));
+    EXPECT_STATUS(fit_run(w.t, &s, &k, &f), ST_NUMERIC);
+    EXPECT(strstr(error_text(), "the fit has diverged"));
     world_close(&w);
 }

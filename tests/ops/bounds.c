@@ -201,6 +201,63 @@ TEST(norms_take_what_just_fits_and_refuse_the_next)
     REFUSES(&w, op_norm_act_pool(w.t, map(&w, 1, 1, 2, 2), &fits, NULL, NULL, &pooled), "at least 2");
     REFUSES(&w, op_norm_act_pool(w.t, map(&w, 1, 2, 1, 2), &fits, NULL, NULL, &pooled), "at least 2");
     TAKES(&w, op_norm_act_pool(w.t, map(&w, 1, 1, 1, 2), &fits, NULL, NULL, &plain), 1, 1, 1, 2);
+    const struct conv_norm halves = {.stride = 1, .pad = 1, .slope = 0, .pool = true};
+    TAKES(&w, op_conv2d_norm(w.t, map(&w, 1, 4, 7, 1), map(&w, 2, 1, 3, 3), &fits, &halves), 1, 2, 3, 2);
+    TAKES(&w, op_conv2d_norm(w.t, map(&w, 1, 2, 2, 1), map(&w, 2, 1, 3, 3), &fits, &halves), 1, 1, 1, 2);
+    REFUSES(&w, op_conv2d_norm(w.t, map(&w, 1, 2, 1, 1), map(&w, 2, 1, 3, 3), &fits, &halves), "pooling needs 2 x 2");
+    REFUSES(&w, op_conv2d_norm(w.t, map(&w, 1, 1, 2, 1), map(&w, 2, 1, 3, 3), &fits, &halves), "pooling needs 2 x 2");
+    params_free(p);
+    world_close(&w);
+}
+
+/* A block that does not widen: its depthwise filter is 2 x 3. */
+static var *block(struct world *w, struct params *p, var *x, struct depthwise_shape shape)
+{
+    struct param *two = params_find(p, "two"), *three = params_find(p, "three");
+    const struct bottleneck b = {.depthwise = {map(w, 2, 1, 2, 3), {two, two, two, two, 0.1, 1e-5}},
+                                 .project = {map(w, 3, 2, 1, 1), {three, three, three, three, 0.1, 1e-5}},
+                                 .shape = shape,
+                                 .ceiling = 6};
+    return op_bottleneck(w->t, x, &b);
+}
+
+TEST(blocks_take_what_just_fits_and_refuse_the_next)
+{
+    static const struct {
+        size_t h, wide, top, left, bottom, right, to[2];
+        const char *sentence;
+    } cases[] = {{2, 3, 0, 0, 0, 0, {1, 1}, NULL},
+                 {1, 3, 1, 0, 0, 0, {1, 1}, NULL},
+                 {1, 1, 1, 2, 1, 2, {2, 3}, NULL},
+                 {1, 3, 0, 0, 0, 0, {0}, "the filter is larger"},
+                 {2, 2, 0, 0, 0, 0, {0}, "the filter is larger"},
+                 {0, 3, 1, 0, 1, 0, {0}, "the filter is larger"},
+                 {2, 0, 0, 2, 0, 2, {0}, "the filter is larger"},
+                 {2, 3, 2, 0, 0, 0, {0}, "a border narrower than the filter"},
+                 {2, 3, 0, 3, 0, 0, {0}, "a border narrower than the filter"},
+                 {2, 3, 0, 0, 2, 0, {0}, "a border narrower than the filter"},
+                 {2, 3, 0, 0, 0, 3, {0}, "a border narrower than the filter"}};
+    struct world w;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    channel(p, "two", 2);
+    channel(p, "three", 3);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tape_reset(w.t, TAPE_INFERENCE);
+        const struct depthwise_shape s = {.stride = 1,
+                                          .top = cases[i].top,
+                                          .left = cases[i].left,
+                                          .bottom = cases[i].bottom,
+                                          .right = cases[i].right};
+        const var *y = block(&w, p, map(&w, 1, cases[i].h, cases[i].wide, 2), s);
+        if (!cases[i].sentence) {
+            REQUIRE(y);
+            EXPECT_DIMS(y->value, 1, cases[i].to[0], cases[i].to[1], 3);
+        } else if (y || tape_status(w.t) == OK || !strstr(error_text(), cases[i].sentence)) {
+            test_failed(__FILE__, __LINE__, "case %zu: %s", i, y ? "is taken" : error_text());
+        }
+    }
     params_free(p);
     world_close(&w);
 }

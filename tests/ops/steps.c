@@ -188,6 +188,69 @@ TEST(told_borders_and_limits_are_those_of_the_op)
     world_close(&w);
 }
 
+static struct param *filled(struct world *w, struct params *p, const char *name, double value)
+{
+    struct param *out = add(p, name, 2);
+    const float two[] = {(float)value, (float)value + 0.5f};
+    EXPECT_OK(w->dev->upload(w->dev, out->value.data, two, sizeof two));
+    return out;
+}
+
+static void expect_norm(struct world *w, const struct step *s)
+{
+    const tensor *const each[] = {&s->norm.gain, &s->norm.bias, &s->norm.mean, &s->norm.variance};
+    double x[2];
+    EXPECT_INT(s->kind, STEP_NORM);
+    EXPECT_NEAR(s->norm.epsilon, 1e-5, 0);
+    for (int i = 0; i < 4; i++) {
+        REQUIRE(world_read(w, each[i], x));
+        EXPECT_NEAR(x[0], i + 1, 0);
+        EXPECT_NEAR(x[1], i + 1.5, 0);
+    }
+}
+
+/* Which of a norm's four is which, and what follows it. */
+TEST(told_norms_have_their_own_numbers)
+{
+    static const double zeros[2 * 9 * 7 * 4];
+    struct world w;
+    struct steps s = {0};
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    const struct batch_norm bn = {filled(&w, p, "gain", 1),
+                                  filled(&w, p, "bias", 2),
+                                  filled(&w, p, "mean", 3),
+                                  filled(&w, p, "variance", 4),
+                                  0.1,
+                                  1e-5};
+    var *x = world_constant(&w, DIMS(1, 6, 4, 2), zeros), *k = world_constant(&w, DIMS(2, 2, 1, 1), zeros);
+    var *own = world_constant(&w, DIMS(2, 1, 1, 1), zeros);
+    const struct depthwise_shape plain = {.stride = 1};
+    EXPECT_OK(steps_input(&s, x));
+    tape_trace(w.t, &s);
+    REQUIRE(op_batch_norm(w.t, x, &bn, false));                                       /* 2 */
+    REQUIRE(op_norm_act_pool(w.t, x, &bn, x, &bn, &(struct norm_act){.slope = 0.1})); /* 3 to 6 */
+    for (int i = 0; i < 2; i++) /* 7 to 10, 11 to 15: conv, norm, activation, clip, pool */
+        REQUIRE(op_conv2d_norm(w.t, x, k, &bn,
+                               &(struct conv_norm){.stride = 1, .slope = i ? 0.2 : 0, .ceiling = 6, .pool = i == 1}));
+    REQUIRE(op_depthwise_norm(w.t, x, own, &bn, &plain, 6)); /* 16 to 18 */
+    REQUIRE(op_depthwise_norm(w.t, x, own, &bn, &plain, 0)); /* 19 and 20 */
+    tape_trace(w.t, NULL);
+    REQUIRE(s.count == 20);
+    static const size_t norms[] = {2, 3, 4, 8, 12, 17, 20};
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) expect_norm(&w, steps_at(&s, norms[i]));
+    EXPECT(steps_at(&s, 5)->kind == STEP_ADD && steps_at(&s, 6)->slope == 0.1);
+    EXPECT(steps_at(&s, 10)->clip.low == 0 && steps_at(&s, 10)->clip.high == 6);
+    EXPECT(steps_at(&s, 14)->clip.low == -INFINITY && steps_at(&s, 14)->clip.high == 6);
+    EXPECT(steps_at(&s, 15)->kind == STEP_MAX_POOL && steps_at(&s, 15)->pool.size == 2);
+    EXPECT(steps_at(&s, 15)->dim[1] == 3 && steps_at(&s, 15)->dim[2] == 2);
+    EXPECT(steps_at(&s, 18)->clip.low == 0 && steps_at(&s, 18)->clip.high == 6);
+    steps_free(&s);
+    params_free(p);
+    world_close(&w);
+}
+
 TEST(steps_survive_failing_allocations)
 {
     struct steps s = {0};
