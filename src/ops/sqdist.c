@@ -49,7 +49,7 @@ static status sqdist_backward(struct node *n)
         } else {
             TRY(tape_tensor(n->tape, n->type, 3, like->dim, &each));
             TRY(n->dev->zero(n->dev, each.data, tensor_bytes(&each)));
-            TRY(N_PRIM(n, sqdist_grad, &a, &b, &dy, i == 1, &each));
+            TRY(N_PRIM(n, sqdist_grad, &a, &b, &dy, false, &each)); /* only a is ever copied */
             TRY(node_give(n, v, &each, 1));
         }
     }

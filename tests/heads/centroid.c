@@ -1,5 +1,6 @@
 /* centroid.c - the head that aligns with base classes: what each part of it does to scores, and what it refuses. What must hold
  * for any head is in registry.c. */
+#include "heads/fit.h"
 #include "tests/heads/rig.h"
 #include "tests/heads/stage.h"
 #include "tests/test.h"
@@ -69,6 +70,20 @@ TEST(the_base_matters_only_in_rounds_with_related_classes)
     stage_close(&s);
 }
 
+/* A class for which no base picture is taken draws none; the others do. */
+TEST(a_class_without_related_pictures_leaves_the_others_theirs)
+{
+    static struct play p;
+    struct stage s;
+    struct random r = test_random();
+    REQUIRE(stage_open(&s, "centroid", DT_F64, 1, C));
+    align_play(&p, &s, &r, 0.3, 0.1);
+    for (size_t i = 0; i < STAGE_BASE_CLASSES * STAGE_BASE_EACH; i++)
+        for (size_t k = 0; k < C; k++) p.base[i * C + k] = 2.0 * (k == 0) - (k == 2) + 0.1 * random_normal(&r);
+    EXPECT(loss_with(&s, &p, NULL, NULL) != loss_with(&s, &p, "related", "0"));
+    stage_close(&s);
+}
+
 /* A layer and directions that do not move leave the drawn start: cosines to it, and nothing else. */
 TEST(rates_of_zero_leave_the_start)
 {
@@ -86,6 +101,75 @@ TEST(rates_of_zero_leave_the_start)
     REQUIRE(stage_run(&s, &p, TAPE_INFERENCE, &again));
     EXPECT_ALL_NEAR(out.scores, again.scores, NQ * WAY, 1e-14);
     for (size_t i = 0; i < NQ * WAY; i++) EXPECT(fabs(out.scores[i]) <= 15 * (1 + 1e-12));
+    stage_close(&s);
+}
+
+/* The first fit, plainly: Adam on the cross entropy of 5 cosines, all shots at once; w [WAY, C] comes and goes. */
+static void plain_fit(const struct play *p, int steps, double rate, double *w)
+{
+    double m[WAY * C] = {0}, v[WAY * C] = {0};
+    for (int step = 1; step <= steps; step++) {
+        double g[WAY * C] = {0};
+        for (size_t i = 0; i < p->ns; i++) {
+            const double *x = p->support + i * C;
+            double cosine[WAY], length[WAY], share[WAY], size = 0, sum = 0;
+            for (size_t k = 0; k < C; k++) size += x[k] * x[k];
+            for (size_t c = 0; c < WAY; c++) {
+                cosine[c] = length[c] = 0;
+                for (size_t k = 0; k < C; k++) {
+                    cosine[c] += w[c * C + k] * x[k];
+                    length[c] += w[c * C + k] * w[c * C + k];
+                }
+                cosine[c] /= sqrt(size * length[c]);
+                sum += share[c] = exp(5 * cosine[c]);
+            }
+            for (size_t c = 0; c < WAY; c++) {
+                const double by = 5 * (share[c] / sum - (c == (size_t)p->support_labels[i])) / (double)p->ns;
+                for (size_t k = 0; k < C; k++)
+                    g[c * C + k] += by * (x[k] / sqrt(size * length[c]) - cosine[c] * w[c * C + k] / length[c]);
+            }
+        }
+        for (size_t k = 0; k < WAY * C; k++) {
+            m[k] = 0.9 * m[k] + 0.1 * g[k];
+            v[k] = 0.999 * v[k] + 0.001 * g[k] * g[k];
+            w[k] -= rate * (m[k] / (1 - pow(0.9, step))) / (sqrt(v[k] / (1 - pow(0.999, step))) + 1e-8);
+        }
+    }
+}
+
+TEST(the_first_fit_of_centroid_is_adam_on_the_cosines)
+{
+    static struct play p;
+    static struct outcome out;
+    struct stage s;
+    struct random r = test_random();
+    struct fit_weights start = {0};
+    double w[WAY * C];
+    REQUIRE(stage_open(&s, "centroid", DT_F64, 1, C));
+    align_play(&p, &s, &r, 0.3, 0.3);
+    for (size_t i = 0; i < p.ns; i++) p.support_labels[i] = (int32_t)(i / 2); /* sorted, as the fit has them */
+    stage_set(&s, "rounds", "0");
+    stage_set(&s, "margin", "0");
+    stage_set(&s, "lr", "0.02");
+    for (int steps = 0; steps < 4; steps++) {
+        stage_set(&s, "steps", (const char *[]){"0", "1", "2", "5"}[steps]);
+        REQUIRE(stage_run(&s, &p, TAPE_INFERENCE, &out));
+        const struct fit_task task = {
+            .shots = p.ns, .way = WAY, .channels = C, .x = p.support, .labels = p.support_labels};
+        EXPECT_OK(fit_draw(s.w.t, &(struct fit_settings){0}, &task, &start));
+        memcpy(w, start.weight, sizeof w);
+        plain_fit(&p, steps == 3 ? 5 : steps, 0.02, w);
+        for (size_t i = 0; i < NQ * WAY; i++) {
+            double dot = 0, a = 0, b = 0;
+            for (size_t k = 0; k < C; k++) {
+                const double x = p.query[i / WAY * C + k], y = w[i % WAY * C + k];
+                dot += x * y;
+                a += x * x;
+                b += y * y;
+            }
+            EXPECT_NEAR(out.scores[i], 15 * dot / sqrt(a * b), 1e-9);
+        }
+    }
     stage_close(&s);
 }
 

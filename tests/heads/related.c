@@ -34,6 +34,21 @@ TEST(base_classes_go_to_the_class_that_most_of_their_pictures_are_taken_for)
     world_close(&w);
 }
 
+/* The second base class finds its class full, and no picture of it is taken for the other. */
+TEST(a_base_class_never_goes_to_a_class_that_none_of_its_pictures_is_taken_for)
+{
+    static const double scores[] = {3, 0, 3, 0, 2, 1, 2, 1};
+    struct world w;
+    struct related r;
+    const struct head_base base = {.classes = 2, .first = first};
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    EXPECT_OK(related_choose(w.t, &base, 2, scores, 1, &r));
+    expect_rows(&r, 0, (uint32_t[]){0, 1}, 2);
+    expect_rows(&r, 1, NULL, 0);
+    EXPECT(r.by_base[0] == 0 && r.by_base[1] == UINT64_MAX);
+    world_close(&w);
+}
+
 TEST(a_class_for_which_no_picture_is_taken_gets_none)
 {
     struct world w;

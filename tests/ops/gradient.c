@@ -131,7 +131,7 @@ static var *g_max_pool2(struct world *w, var **in) { return op_max_pool2(w->t, i
 /* A leaf as a parameter that shares its value and its gradient, which therefore counts as written. */
 static struct param as_param(struct world *w, var *leaf)
 {
-    struct param p = {.name = "leaf", .value = leaf->value, .grad = leaf->value, .trained = true};
+    struct param p = {.name = "leaf", .value = leaf->value, .grad = leaf->value, .trained = leaf->needs_grad};
     if (!leaf->grad.data) return p;
     EXPECT_OK(w->dev->zero(w->dev, leaf->grad.data, tensor_bytes(&leaf->grad)));
     leaf->grad_is_written = true;
@@ -387,6 +387,55 @@ static void check_near(const struct grad_case *c, const char *what, const double
                         seen[i], wanted[i]);
 }
 
+static void check_same(const struct grad_case *c, const char *what, const double *seen, const double *wanted, size_t n,
+                       double times)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs(seen[i] - times * wanted[i]) <= 1e-12 * (1 + fabs(wanted[i]))))
+            test_failed(__FILE__, __LINE__, "%s (%s), %s: gradient %zu is %.15g, wanted %.15g", c->op, c->what, what, i,
+                        seen[i], times * wanted[i]);
+}
+
+/* With one input a constant, the gradients of the others stay. */
+static void check_constants(struct world *w, const struct grad_case *c, const struct point *p, const double *weights,
+                            const struct result *at)
+{
+    static double seen[MOST];
+    for (int fixed = 0; fixed < INPUTS && c->in[1].rank && c->in[fixed].rank; fixed++) {
+        var *in[INPUTS] = {NULL};
+        tape_reset(w->t, TAPE_TRAINING);
+        for (int i = 0; i < INPUTS && c->in[i].rank; i++)
+            in[i] = (i == fixed ? world_constant : world_leaf)(w, c->in[i].rank, c->in[i].dim, p->x[i]);
+        var *y = c->build(w, in);
+        if (!y || world_back(w, y, weights) != OK) {
+            test_failed(__FILE__, __LINE__, "%s (%s), constant input %d: %s", c->op, c->what, fixed, error_text());
+            continue;
+        }
+        for (int i = 0; i < INPUTS && in[i]; i++)
+            if (i != fixed && world_read(w, &in[i]->grad, seen))
+                check_same(c, "a constant beside", seen, at->grad.x[i], input_count(c, i), 1);
+    }
+}
+
+/* Used twice, an input has the sum of both gradients. Ops that draw numbers are left out by their values. */
+static void check_sums(struct world *w, const struct grad_case *c, const struct point *p, const double *weights,
+                       const struct result *at)
+{
+    static double seen[MOST];
+    var *in[INPUTS] = {NULL};
+    tape_reset(w->t, TAPE_TRAINING);
+    for (int i = 0; i < INPUTS && c->in[i].rank; i++) in[i] = world_leaf(w, c->in[i].rank, c->in[i].dim, p->x[i]);
+    var *y = c->build(w, in), *again = c->build(w, in);
+    if (!y || !again || !world_read(w, &again->value, seen)) {
+        test_failed(__FILE__, __LINE__, "%s (%s), twice: %s", c->op, c->what, error_text());
+        return;
+    }
+    if (memcmp(seen, at->y, at->n * sizeof *seen)) return;
+    EXPECT_OK(world_back(w, op_add(w->t, y, again), weights));
+    for (int i = 0; i < INPUTS && in[i]; i++)
+        if (world_read(w, &in[i]->grad, seen)) check_same(c, "twice", seen, at->grad.x[i], input_count(c, i), 2);
+}
+
 static void check_case(struct world *w64, struct world *w32, const struct grad_case *c, struct random *r)
 {
     struct point p = {0};
@@ -401,6 +450,8 @@ static void check_case(struct world *w64, struct world *w32, const struct grad_c
         return;
     }
     check_directions(w64, c, &p, weights, &f64, r);
+    check_constants(w64, c, &p, weights, &f64);
+    check_sums(w64, c, &p, weights, &f64);
     check_near(c, "y", f32.y, f64.y, f64.n);
     for (int i = 0; i < INPUTS; i++) check_near(c, "dx", f32.grad.x[i], f64.grad.x[i], input_count(c, i));
 }

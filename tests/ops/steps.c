@@ -111,6 +111,146 @@ TEST(steps_clip_and_depthwise_convolutions_have_their_shapes)
     steps_free(&s);
 }
 
+static var *t_pad(tape *t, var *x) { return op_pad(t, x, &(struct pad){1, 2, 3, 4}); }
+static var *t_pool(tape *t, var *x)
+{
+    return op_max_pool(t, x, &(struct pool_shape){.size = 3, .stride = 2, .pad = 1});
+}
+static var *t_adaptive(tape *t, var *x) { return op_adaptive_pool(t, x, 2, 3); }
+static var *t_permute(tape *t, var *x) { return op_permute(t, x, (int[]){3, 0, 2, 1}); }
+static var *t_clip(tape *t, var *x) { return op_clip(t, x, -1, 2); }
+static var *filter(tape *t, size_t out, size_t in, size_t h, size_t w)
+{
+    static const float zeros[64];
+    return tape_upload(t, DT_F32, 4, (size_t[]){out, in, h, w}, zeros);
+}
+static var *t_conv(tape *t, var *x) { return op_conv2d(t, x, filter(t, 3, 4, 3, 1), 2, 1); }
+static var *t_depthwise(tape *t, var *x)
+{
+    return op_depthwise(t, x, filter(t, 4, 1, 3, 2),
+                        &(struct depthwise_shape){.stride = 2, .top = 2, .left = 1, .right = 1});
+}
+
+/* On maps whose sides all differ. */
+TEST(a_told_step_has_the_shape_of_its_result)
+{
+    static var *(*const ops[])(tape * t, var * x) = {t_pad,  t_pool, op_max_pool2, t_adaptive, t_permute,
+                                                     t_clip, t_conv, t_depthwise,  op_relu};
+    static const double zeros[2 * 9 * 7 * 4];
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct world w;
+        struct steps s = {0};
+        char seen[SHAPE_TEXT], wanted[SHAPE_TEXT];
+        REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+        var *x = world_constant(&w, DIMS(2, 9, 7, 4), zeros);
+        EXPECT_OK(steps_input(&s, x));
+        tape_trace(w.t, &s);
+        const var *y = ops[i](w.t, x);
+        tape_trace(w.t, NULL);
+        REQUIRE(y && y->step == s.count);
+        tensor told = {.rank = steps_at(&s, y->step)->rank};
+        memcpy(told.dim, steps_at(&s, y->step)->dim, sizeof told.dim);
+        EXPECT_TEXT(tensor_shape_text(&told, seen), tensor_shape_text(&y->value, wanted));
+        EXPECT_INT(steps_at(&s, y->step)->in[0], 1);
+        EXPECT_INT(steps_at(&s, 1)->users, 1);
+        steps_free(&s);
+        world_close(&w);
+    }
+}
+
+TEST(told_borders_and_limits_are_those_of_the_op)
+{
+    static const double zeros[2 * 9 * 7 * 4];
+    struct world w;
+    struct steps s = {0};
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    var *x = world_constant(&w, DIMS(2, 9, 7, 4), zeros);
+    EXPECT_OK(steps_input(&s, x));
+    tape_trace(w.t, &s);
+    REQUIRE(t_pad(w.t, x) && t_conv(w.t, x) && t_depthwise(w.t, x) && t_clip(w.t, x) && t_pool(w.t, x) &&
+            op_relu(w.t, x));
+    const struct step *pad = steps_at(&s, 2), *conv = steps_at(&s, 3), *depthwise = steps_at(&s, 4);
+    EXPECT(pad->pad[0] == 1 && pad->pad[1] == 2 && pad->pad[2] == 3 && pad->pad[3] == 4);
+    for (int i = 0; i < 4; i++) EXPECT_INT(conv->conv.pad[i], 1);
+    EXPECT(conv->conv.stride == 2 && conv->conv.groups == 1 && !conv->conv.bias.data);
+    EXPECT(depthwise->conv.pad[0] == 2 && depthwise->conv.pad[1] == 1 && depthwise->conv.pad[2] == 0);
+    EXPECT(depthwise->conv.pad[3] == 1 && depthwise->conv.stride == 2 && depthwise->conv.groups == 4);
+    EXPECT(steps_at(&s, 5)->clip.low == -1 && steps_at(&s, 5)->clip.high == 2);
+    EXPECT(steps_at(&s, 6)->pool.size == 3 && steps_at(&s, 6)->pool.stride == 2 && steps_at(&s, 6)->pool.pad == 1);
+    EXPECT(steps_at(&s, 7)->kind == STEP_LEAKY_RELU && steps_at(&s, 7)->slope == 0);
+    EXPECT_INT(steps_at(&s, 1)->users, 6);
+    REQUIRE(t_permute(w.t, x) && op_max_pool2(w.t, x));
+    static const int order[] = {3, 0, 2, 1};
+    EXPECT(!memcmp(steps_at(&s, 8)->order, order, sizeof order));
+    EXPECT(steps_at(&s, 9)->pool.size == 2 && steps_at(&s, 9)->pool.stride == 2 && steps_at(&s, 9)->pool.pad == 0);
+    tape_trace(w.t, NULL);
+    steps_free(&s);
+    world_close(&w);
+}
+
+static struct param *filled(struct world *w, struct params *p, const char *name, double value)
+{
+    struct param *out = add(p, name, 2);
+    const float two[] = {(float)value, (float)value + 0.5f};
+    EXPECT_OK(w->dev->upload(w->dev, out->value.data, two, sizeof two));
+    return out;
+}
+
+static void expect_norm(struct world *w, const struct step *s)
+{
+    const tensor *const each[] = {&s->norm.gain, &s->norm.bias, &s->norm.mean, &s->norm.variance};
+    double x[2];
+    EXPECT_INT(s->kind, STEP_NORM);
+    EXPECT_NEAR(s->norm.epsilon, 1e-5, 0);
+    for (int i = 0; i < 4; i++) {
+        REQUIRE(world_read(w, each[i], x));
+        EXPECT_NEAR(x[0], i + 1, 0);
+        EXPECT_NEAR(x[1], i + 1.5, 0);
+    }
+}
+
+/* Which of a norm's four is which, and what follows it. */
+TEST(told_norms_have_their_own_numbers)
+{
+    static const double zeros[2 * 9 * 7 * 4];
+    struct world w;
+    struct steps s = {0};
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    struct params *p = params_new(w.dev);
+    REQUIRE(p);
+    const struct batch_norm bn = {filled(&w, p, "gain", 1),
+                                  filled(&w, p, "bias", 2),
+                                  filled(&w, p, "mean", 3),
+                                  filled(&w, p, "variance", 4),
+                                  0.1,
+                                  1e-5};
+    var *x = world_constant(&w, DIMS(1, 6, 4, 2), zeros), *k = world_constant(&w, DIMS(2, 2, 1, 1), zeros);
+    var *own = world_constant(&w, DIMS(2, 1, 1, 1), zeros);
+    const struct depthwise_shape plain = {.stride = 1};
+    EXPECT_OK(steps_input(&s, x));
+    tape_trace(w.t, &s);
+    REQUIRE(op_batch_norm(w.t, x, &bn, false));                                       /* 2 */
+    REQUIRE(op_norm_act_pool(w.t, x, &bn, x, &bn, &(struct norm_act){.slope = 0.1})); /* 3 to 6 */
+    for (int i = 0; i < 2; i++) /* 7 to 10, 11 to 15: conv, norm, activation, clip, pool */
+        REQUIRE(op_conv2d_norm(w.t, x, k, &bn,
+                               &(struct conv_norm){.stride = 1, .slope = i ? 0.2 : 0, .ceiling = 6, .pool = i == 1}));
+    REQUIRE(op_depthwise_norm(w.t, x, own, &bn, &plain, 6)); /* 16 to 18 */
+    REQUIRE(op_depthwise_norm(w.t, x, own, &bn, &plain, 0)); /* 19 and 20 */
+    tape_trace(w.t, NULL);
+    REQUIRE(s.count == 20);
+    static const size_t norms[] = {2, 3, 4, 8, 12, 17, 20};
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++) expect_norm(&w, steps_at(&s, norms[i]));
+    EXPECT(steps_at(&s, 5)->kind == STEP_ADD && steps_at(&s, 6)->slope == 0.1);
+    EXPECT(steps_at(&s, 10)->clip.low == 0 && steps_at(&s, 10)->clip.high == 6);
+    EXPECT(steps_at(&s, 14)->clip.low == -INFINITY && steps_at(&s, 14)->clip.high == 6);
+    EXPECT(steps_at(&s, 15)->kind == STEP_MAX_POOL && steps_at(&s, 15)->pool.size == 2);
+    EXPECT(steps_at(&s, 15)->dim[1] == 3 && steps_at(&s, 15)->dim[2] == 2);
+    EXPECT(steps_at(&s, 18)->clip.low == 0 && steps_at(&s, 18)->clip.high == 6);
+    steps_free(&s);
+    params_free(p);
+    world_close(&w);
+}
+
 TEST(steps_survive_failing_allocations)
 {
     struct steps s = {0};
@@ -125,5 +265,11 @@ TEST(steps_survive_failing_allocations)
     for (int i = 0; i < 200 && last; i++) last = steps_leaky_relu(&s, last, 0.5);
     alloc_fail_at(0);
     EXPECT(!last && s.st == ST_MEMORY);
+    steps_free(&s);
+    EXPECT_OK(steps_input(&s, &x)); /* and with enough memory the list grows */
+    last = x.step;
+    for (int i = 0; i < 200 && last; i++) last = steps_leaky_relu(&s, last, 0.5);
+    EXPECT_INT(last, 201);
+    EXPECT(steps_at(&s, 201)->in[0] == 200 && steps_at(&s, 1)->kind == STEP_INPUT);
     steps_free(&s);
 }
