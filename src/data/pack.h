@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 struct pack_options {
-    size_t side;        /* every picture is resized to side x side, its shape not kept; 0: as they are */
+    size_t side; /* every picture is resized to side x side, its shape not kept; 0: as they are */
     enum resize_filter filter;
     int quality;        /* then compressed as a JPEG of this quality; 0: not */
     bool halved;        /* with its colours at half the resolution */

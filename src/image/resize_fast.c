@@ -61,8 +61,7 @@ __attribute__((target("avx2"))) void resize_across_fast(const struct resize_axis
     for (size_t i = 0; i < a->m; i++, to += 3) {
         const size_t groups = (a->n[i] + GROUP - 1) / GROUP, at = a->from[i] * 3;
         if (at + groups * 3 * GROUP + 4 > room) { /* a load would reach behind the picture */
-            const struct resize_axis one = {1, a->most, a->from + i, a->n + i, a->weight + i * a->most,
-                                            NULL, 0,       false};
+            const struct resize_axis one = {1, a->most, a->from + i, a->n + i, a->weight + i * a->most, NULL, 0, false};
             resize_across(&one, row, to);
             continue;
         }

@@ -58,7 +58,10 @@ static void holes(struct sample *x)
         if (i % r == 0 || i / r % x->e.channels == 1) sample_put(x, x->e.query, i, 0);
 }
 /* One class lends a shot to the last. */
-static void unequal(struct sample *x) { ((int64_t *)x->e.support_labels)[0] = x->e.support_labels[x->e.support_count - 1]; }
+static void unequal(struct sample *x)
+{
+    ((int64_t *)x->e.support_labels)[0] = x->e.support_labels[x->e.support_count - 1];
+}
 static void tiny(struct sample *x) { multiply(x, 1e-30); }
 static void large(struct sample *x) { multiply(x, 1e15); }
 static void huge(struct sample *x) { multiply(x, 1e30); }

@@ -98,7 +98,8 @@ TEST(average_refuses_a_memory_that_makes_no_sense)
     struct average *a = NULL;
     REQUIRE(world_open(&w, 1, DT_F32, TAPE_TRAINING));
     struct params *model = params_new(w.dev), *state = params_new(w.dev);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) EXPECT_STATUS(average_new(model, state, bad[i], &a), ST_VALUE);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        EXPECT_STATUS(average_new(model, state, bad[i], &a), ST_VALUE);
     EXPECT(!a);
     params_free(model);
     params_free(state);

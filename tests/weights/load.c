@@ -268,7 +268,8 @@ TEST(lent_parameters_lie_in_the_file_where_they_can)
         struct param *a, *b;
         REQUIRE(world_open(&world, 1, types[i], TAPE_INFERENCE));
         struct params *p = params_new_fixed(world.dev);
-        REQUIRE(p && params_add(p, "a", types[i], DIMS(2), &a) == OK && params_add(p, "b", types[i], DIMS(2), &b) == OK);
+        REQUIRE(p && params_add(p, "a", types[i], DIMS(2), &a) == OK &&
+                params_add(p, "b", types[i], DIMS(2), &b) == OK);
         REQUIRE(write_names(path, NAMES("a", "b")) == OK && weights_open(path, &w) == OK);
         EXPECT_OK(weights_lend(w, p, "", NULL));
         EXPECT_NUMBERS(&world, a->value, 0, 0.5);
