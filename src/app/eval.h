@@ -23,6 +23,8 @@ status head_list_parse(const char *s, bool base, struct head_list *out);
 void head_list_free(struct head_list *l);
 
 /* eval_report.c */
+/* A head's name, and what of its options tells it from others of the same name in the list. */
+void eval_label(const centra_eval *e, size_t head, text *to);
 status eval_table(const struct call *c, const centra_eval *e);
 /* One head's object; paired NULL: there is nothing to compare it with. */
 struct eval_paired {

@@ -128,11 +128,14 @@ static void add_heading(text *to, const centra_eval_summary *s)
 }
 
 /* Rows by accuracy; `differences` gets those of all but the first of the list, in the same order. */
-static size_t collect(const centra_eval *e, centra_eval_row *row, centra_eval_row *differences, size_t heads)
+static size_t collect(const centra_eval *e, text *label, centra_eval_row *row, centra_eval_row *differences,
+                      size_t heads)
 {
     size_t others = 0;
     for (size_t h = 0; h < heads; h++) {
         if (centra_eval_head_row(e, h, &row[h]) != CENTRA_OK) row[h] = (centra_eval_row){.head = ""};
+        eval_label(e, h, &label[h]);
+        row[h].head = text_string(&label[h]);
         if (!h) row[h].difference = NAN; /* with itself */
     }
     qsort(row, heads, sizeof *row, by_accuracy);
@@ -144,18 +147,18 @@ static size_t collect(const centra_eval *e, centra_eval_row *row, centra_eval_ro
 status eval_page(const centra_eval *e, const char *path)
 {
     centra_eval_summary s;
-    centra_eval_row first;
     text page = {0}, title = {0};
     status st = OK;
     centra_eval_summarise(e, &s);
     centra_eval_row *row = calloc(2 * s.heads + 1, sizeof *row);
-    if (!row) return fail(ST_MEMORY, "no memory for the rows of %zu heads", s.heads);
-    TRY(library(centra_eval_head_row(e, 0, &first)));
-    const size_t others = collect(e, row, row + s.heads, s.heads);
+    text *label = calloc(s.heads + 1, sizeof *label);
+    if (!row || !label) TRY(fail(ST_MEMORY, "no memory for the rows of %zu heads", s.heads));
+    const size_t others = collect(e, label, row, row + s.heads, s.heads);
+    const char *first = text_string(&label[0]);
     page_begin(&page, "Heads on the same episodes");
     add_heading(&page, &s);
     add_bars(&page, (struct bars){.title = "Accuracy, %", .class_name = "accuracy", .row = row, .count = s.heads});
-    text_addf(&title, "Difference to %s on the same episodes, percentage points", first.head);
+    text_addf(&title, "Difference to %s on the same episodes, percentage points", first);
     if (others) {
         text_add(&page, "<br>\n");
         add_bars(&page, (struct bars){.title = text_string(&title),
@@ -164,12 +167,14 @@ status eval_page(const centra_eval *e, const char *path)
                                       .row = row + s.heads,
                                       .count = others});
     }
-    add_table(&page, row, s.heads, first.head);
+    add_table(&page, row, s.heads, first);
     page_end(&page);
     TRY(page_write(&page, path));
 done:
+    for (size_t h = 0; label && h < s.heads; h++) text_free(&label[h]);
     text_free(&page);
     text_free(&title);
+    free(label);
     free(row);
     return st;
 }

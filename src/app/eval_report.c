@@ -25,6 +25,35 @@ static void add_heading(text *to, const centra_eval_summary *s)
               s->query);
 }
 
+/* Whether a head of the same name has another value there. */
+static bool tells_apart(const centra_eval *e, const char *head, size_t option, const char *value)
+{
+    centra_eval_row r;
+    centra_option o;
+    for (size_t h = 0; library_has(centra_eval_head_row(e, h, &r)); h++)
+        if (!strcmp(r.head, head) && library_has(centra_eval_head_option(e, h, option, &o)) && strcmp(o.value, value))
+            return true;
+    return false;
+}
+
+void eval_label(const centra_eval *e, size_t head, text *to)
+{
+    centra_eval_row r;
+    centra_option o;
+    if (!library_has(centra_eval_head_row(e, head, &r))) return;
+    text_add(to, r.head);
+    for (size_t i = 0; library_has(centra_eval_head_option(e, head, i, &o)); i++)
+        if (tells_apart(e, r.head, i, o.value)) text_addf(to, ":%s=%s", o.name, o.value);
+}
+
+static void label_cell(struct table *t, const centra_eval *e, size_t head)
+{
+    text label = {0};
+    eval_label(e, head, &label);
+    table_cell(t, "%s", text_string(&label));
+    text_free(&label);
+}
+
 static void add_rows(text *to, const centra_eval *e, const centra_eval_summary *s)
 {
     struct table t = {.align = "lrrr"};
@@ -34,7 +63,7 @@ static void add_rows(text *to, const centra_eval *e, const centra_eval_summary *
     table_cell(&t, "difference");
     table_cell(&t, "seconds");
     for (size_t h = 0; library_has(centra_eval_head_row(e, h, &r)); h++) {
-        table_cell(&t, "%s", r.head);
+        label_cell(&t, e, h);
         if (s->episodes > 1) table_cell(&t, "%.2f +- %.2f", r.accuracy, r.ci95);
         else table_cell(&t, "%.2f", r.accuracy);
         if (h == 0) table_cell(&t, "-");
@@ -50,13 +79,11 @@ static void add_classes(text *to, const centra_eval *e, const centra_eval_summar
     char align[64] = "l";
     struct table t = {.align = align};
     const size_t heads = s->heads < sizeof align - 2 ? s->heads : sizeof align - 2;
-    centra_eval_row r;
     const char *name;
     memset(align + 1, 'r', heads);
     align[1 + heads] = '\0';
     table_cell(&t, "class");
-    for (size_t h = 0; h < heads; h++)
-        if (library_has(centra_eval_head_row(e, h, &r))) table_cell(&t, "%s", r.head);
+    for (size_t h = 0; h < heads; h++) label_cell(&t, e, h);
     for (size_t c = 0; c < s->classes; c++) {
         if (class_accuracy(e, 0, c, &name) < 0) continue;
         table_cell(&t, "%s", name);

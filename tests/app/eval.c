@@ -31,6 +31,19 @@ TEST(eval_shows_accuracy_interval_difference_and_classes)
     ran_free(&r);
 }
 
+TEST(eval_tells_heads_of_one_name_apart_by_what_differs)
+{
+    colour_set();
+    struct ran r = program_run("", WORDS(SMALL, "--episodes", "3", "--quiet", "--head",
+                                         "mcl-katz:alpha=0.3,proto,mcl-katz:alpha=0.7:gamma=30", "--per-class"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "\nmcl-katz:gamma=20:alpha=0.3 ") && strstr(r.out, "\nmcl-katz:gamma=30:alpha=0.7 "));
+    EXPECT(strstr(r.out, "\nproto "));
+    const char *classes = strstr(r.out, "\nclass ");
+    EXPECT(classes && strstr(classes, " mcl-katz:gamma=30:alpha=0.7\n"));
+    ran_free(&r);
+}
+
 static const char *const keys[] = {"head",           "options",
                                    "backbone",       "extractor",
                                    "weights",        "data",
