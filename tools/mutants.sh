@@ -125,6 +125,7 @@ while IFS=@ read -r file line column from to; do
     change="$file@$line@$column@$from@$to"
     if grep -qF "@$change" "$verdicts"; then continue; fi
     verdict=$(verdict_of "$file" "$line" "$column" "$from" "$to" 2> /dev/null < /dev/null)
+    [ "$verdict" ] || { echo "mutants: $change could not be linked or judged"; exit 1; }
     echo "$verdict@$change" >> "$verdicts"
     if [ "$verdict" = survived ]; then echo "$file:$line:$column:$from becomes$to"; fi
 done < "$out/drawn.txt"

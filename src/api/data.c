@@ -114,8 +114,6 @@ centra_status centra_data_pack(const char *from, const char *to, const centra_pa
                              .context = &watching};
     struct pack_result r;
     status st = filter_find(wanted.filter, &o.filter);
-    if (st == OK && (o.quality < 0 || o.quality > 100))
-        st = fail(ST_VALUE, "a JPEG's quality is %d, but must lie between 1 and 100", o.quality);
     if (st == OK) st = pack_write(from, &o, to, &r);
     if (st == OK && out) *out = (centra_pack_result){r.splits, r.pictures, r.skipped};
     return (centra_status)st;

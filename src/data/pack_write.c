@@ -179,6 +179,15 @@ static status open_splits(const char *from, const struct pack_options *o, const 
     return st;
 }
 
+/* What no picture could have, or would have without an effect. */
+static status check_options(const struct pack_options *o)
+{
+    if (o->filter != RESIZE_BILINEAR && !o->side)
+        return fail(ST_USAGE, "the filter %s is for resizing, but no side is given", resize_names[o->filter]);
+    if (o->halved && !o->quality) return fail(ST_USAGE, "colours are halved by compressing, but no quality is given");
+    return o->quality ? picture_compress_check(o->quality) : OK;
+}
+
 status pack_write(const char *from, const struct pack_options *o, const char *to, struct pack_result *out)
 {
     static const struct pack_options standard = {0};
@@ -189,6 +198,7 @@ status pack_write(const char *from, const struct pack_options *o, const char *to
     struct packing *p = calloc(1, sizeof *p);
     if (!p) return fail(ST_MEMORY, "no memory to write '%s'", to);
     p->o = o ? o : &standard;
+    TRY(check_options(p->o));
     TRY(open_splits(from, p->o, &split, set, &n));
     for (size_t i = 0; i < n; i++) p->all += dataset_count(set[i]);
     TRY(write_all(p, to, split, set, n));

@@ -119,11 +119,18 @@ status picture_read(const char *path, bool upright, struct picture *out)
     return picture_read_least(path, upright, 0, out);
 }
 
-status picture_compress(const struct picture *p, int quality, bool halved, struct picture *out)
+static status (*const again)(const struct picture *, int, bool, struct picture *) = JPEG_AGAIN;
+
+status picture_compress_check(int quality)
 {
-    static status (*const again)(const struct picture *, int, bool, struct picture *) = JPEG_AGAIN;
     if (!again) return fail(ST_UNSUPPORTED, "this build cannot compress JPEG: it was made without libjpeg");
     if (quality < 1 || quality > 100)
         return fail(ST_VALUE, "a JPEG's quality is %d, but must lie between 1 and 100", quality);
-    return again(p, quality, halved, out);
+    return OK;
+}
+
+status picture_compress(const struct picture *p, int quality, bool halved, struct picture *out)
+{
+    const status st = picture_compress_check(quality);
+    return st == OK ? again(p, quality, halved, out) : st;
 }

@@ -50,6 +50,7 @@ status picture_resize_part(const struct picture *p, size_t width, size_t height,
                            struct picture *out);
 /* What compression as a JPEG of that quality, 1 to 100, leaves of it, its colours at half the resolution or not. */
 status picture_compress(const struct picture *p, int quality, bool halved, struct picture *out);
+status picture_compress_check(int quality); /* whether this build can */
 /* The shorter side becomes `side`, the longer trunc(side * long / short). */
 status picture_shorter_size(const struct picture *p, size_t side, size_t *width, size_t *height);
 status picture_resize_shorter(const struct picture *p, size_t side, struct picture *out);

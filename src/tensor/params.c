@@ -40,8 +40,8 @@ struct device *params_device(const struct params *p) { return p->dev; }
 
 void params_borrow(struct params *p, struct param *e, const void *values)
 {
-    assert(p->fixed && p->dev->on_host && !e->in_block && !e->frozen);
-    p->dev->release(p->dev, e->value.data);
+    assert(p->fixed && p->dev->on_host && !e->frozen);
+    if (!e->in_block) p->dev->release(p->dev, e->value.data);
     e->value.data = (void *)values; /* nobody changes those of a list that is only used */
     e->in_block = true;
 }

@@ -146,7 +146,18 @@ static void load_free(struct load *l)
     free(l->used);
 }
 
-status weights_load(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore)
+/* Those that lie in the file as the device wants them stay there; the others are left to be uploaded. */
+static void borrow(struct load *l, struct params *p)
+{
+    size_t own = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->pair[i].values) l->pair[own++] = l->pair[i];
+        else params_borrow(p, l->pair[i].param, l->pair[i].from);
+    }
+    l->count = own;
+}
+
+static status load(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore, bool lend)
 {
     status st = OK;
     struct load l;
@@ -154,31 +165,21 @@ status weights_load(const struct weights *w, struct params *p, const char *prefi
     TRY(match(&l, p, prefix, ignore));
     TRY(convert(&l));
     params_thaw(p);
+    if (lend && params_device(p)->on_host) borrow(&l, p);
     TRY(upload(&l, params_device(p)));
 done:
     load_free(&l);
     return st;
 }
 
+status weights_load(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore)
+{
+    return load(w, p, prefix, ignore, false);
+}
+
 status weights_lend(const struct weights *w, struct params *p, const char *prefix, const char *const *ignore)
 {
-    status st = OK;
-    struct load l;
-    size_t own = 0;
-    TRY(load_new(w, p, &l));
-    TRY(match(&l, p, prefix, ignore));
-    TRY(convert(&l));
-    params_thaw(p);
-    for (size_t i = 0; i < l.count; i++) {
-        const bool as_it_lies = params_device(p)->on_host && !l.pair[i].values;
-        if (as_it_lies) params_borrow(p, l.pair[i].param, l.pair[i].from);
-        else l.pair[own++] = l.pair[i];
-    }
-    l.count = own;
-    TRY(upload(&l, params_device(p)));
-done:
-    load_free(&l);
-    return st;
+    return load(w, p, prefix, ignore, true);
 }
 
 /* "a is [64, 3, 3, 3], not [32, 3, 3, 3]" for each pair whose shapes differ. */

@@ -64,7 +64,7 @@ static void unwrap(struct weights *w)
 {
     static const char wrapper[] = "module.";
     for (size_t i = 0; i < w->count; i++)
-        if (strncmp(w->array[i].name, wrapper, sizeof wrapper - 1)) return;
+        if (strncmp(w->array[i].name, wrapper, sizeof wrapper - 1) || !w->array[i].name[sizeof wrapper - 1]) return;
     for (size_t i = 0; i < w->count; i++) w->array[i].name += sizeof wrapper - 1;
 }
 

@@ -108,22 +108,47 @@ TEST(a_pack_may_have_its_pictures_resized)
 
 TEST(a_pack_may_have_its_pictures_compressed)
 {
-    struct dataset *d = NULL;
-    struct picture p = {0};
+    struct dataset *d = NULL, *from = NULL;
+    struct picture p = {0}, whole = {0}, small = {0}, wanted = {0};
     sample_set();
+    sample_file("set/test/c/9.ppm", "P6 3 2 255\n\xff\0\0\0\xff\0\0\0\xff\x80\x10\x20@\xf0@  \x90", 29);
     const struct pack_options o = {.side = 8, .filter = RESIZE_LANCZOS, .quality = 50, .halved = true};
-    const status st = pack_write(sample_path("set"), &(struct pack_options){.side = 8, .quality = 50, .strict = true},
-                                 sample_path("strict.pack"), NULL);
+    const status st = pack_write(sample_path("set"), &o, sample_path("set.pack"), NULL);
     if (st == ST_UNSUPPORTED) {
         test_skip("this build has no libjpeg");
         return;
     }
-    REQUIRE(st == OK && pack_write(sample_path("set"), &o, sample_path("set.pack"), NULL) == OK);
-    REQUIRE(dataset_open(sample_path("set.pack"), "test", NULL, &d) == OK);
+    REQUIRE(st == OK && dataset_open(sample_path("set.pack"), "test", NULL, &d) == OK &&
+            dataset_open(sample_path("set"), "test", NULL, &from) == OK);
     EXPECT_OK(dataset_picture(d, 1, &p));
-    EXPECT(p.width == 8 && p.height == 8);
+    REQUIRE(dataset_picture(from, 1, &whole) == OK && picture_resize_by(&whole, 8, 8, RESIZE_LANCZOS, &small) == OK &&
+            picture_compress(&small, 50, true, &wanted) == OK);
+    EXPECT(p.width == 8 && p.height == 8 && !memcmp(p.rgb, wanted.rgb, 192));
     picture_free(&p);
+    picture_free(&whole);
+    picture_free(&small);
+    picture_free(&wanted);
     dataset_close(d);
+    dataset_close(from);
+}
+
+static void expect_refused(const struct pack_options *o, status wanted, const char *sentence)
+{
+    EXPECT_STATUS(pack_write(sample_path("set"), o, sample_path("no.pack"), NULL), wanted);
+    EXPECT_TEXT(error_text(), sentence);
+    EXPECT(!file_exists(sample_path("no.pack")));
+}
+
+TEST(options_of_a_pack_that_could_have_no_effect_are_refused)
+{
+    sample_set();
+    expect_refused(&(struct pack_options){.filter = RESIZE_LANCZOS}, ST_USAGE,
+                   "the filter lanczos is for resizing, but no side is given");
+    expect_refused(&(struct pack_options){.side = 8, .halved = true}, ST_USAGE,
+                   "colours are halved by compressing, but no quality is given");
+    if (picture_compress_check(50) == OK)
+        expect_refused(&(struct pack_options){.quality = 101}, ST_VALUE,
+                       "a JPEG's quality is 101, but must lie between 1 and 100");
 }
 
 static bool count_progress(void *context, size_t done, size_t all)

@@ -16,9 +16,17 @@ static struct fit_weights drawn(struct world *w, const double *x, const int32_t 
     return out;
 }
 
-static void features(struct random *r, double *x)
+/* A world, and features x [SHOTS, C]. */
+static bool open_fit(struct world *w, double *x)
 {
-    for (size_t i = 0; i < (size_t)SHOTS * C; i++) x[i] = random_normal(r);
+    struct random r = test_random();
+    for (size_t i = 0; i < (size_t)SHOTS * C; i++) x[i] = random_normal(&r);
+    return world_open(w, 1, DT_F64, TAPE_INFERENCE);
+}
+
+static struct fit_task task_of(enum fit_kind kind, const double *x)
+{
+    return (struct fit_task){.kind = kind, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
 }
 
 /* Uniform within 1 / sqrt(400) = 0.05, whose deviation is 0.05 / sqrt(3). */
@@ -26,9 +34,7 @@ TEST(start_weights_fill_their_range_evenly)
 {
     static double x[SHOTS * C];
     struct world w;
-    struct random r = test_random();
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
-    features(&r, x);
+    REQUIRE(open_fit(&w, x));
     double bias = 0;
     for (int64_t seed = 0; seed < 40; seed++) {
         const struct fit_weights f = drawn(&w, x, labels, seed);
@@ -60,9 +66,7 @@ TEST(orders_of_a_fit_are_shuffles)
     static double x[SHOTS * C];
     size_t seen[SHOTS][SHOTS] = {{0}};
     struct world w;
-    struct random r = test_random();
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
-    features(&r, x);
+    REQUIRE(open_fit(&w, x));
     const struct fit_weights f = drawn(&w, x, labels, 3);
     for (size_t e = 0; e < EPOCHS; e++) {
         unsigned met = 0;
@@ -118,9 +122,7 @@ TEST(draws_follow_the_shots_and_not_their_names)
     static double x[SHOTS * C], y[SHOTS * C];
     int32_t moved[SHOTS];
     struct world w;
-    struct random r = test_random();
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
-    features(&r, x);
+    REQUIRE(open_fit(&w, x));
     for (size_t i = 0; i < SHOTS; i++) x[i * C] = i < 3 ? 0.5 : 0.25; /* ranks are told by the second channel too */
     for (size_t i = 0; i < SHOTS; i++) {
         memcpy(y + place[i] * C, x + i * C, C * sizeof *x);
@@ -139,14 +141,11 @@ TEST(a_batch_of_all_shots_is_one_step_of_an_epoch)
 {
     static double x[SHOTS * C], one[WAY * C];
     struct world w;
-    struct random r = test_random();
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
-    features(&r, x);
+    REQUIRE(open_fit(&w, x));
     for (int64_t batch = SHOTS; batch < SHOTS + 3; batch++) {
         const struct fit_settings s = {
             .epochs = 4, .batch = batch, .rate = 0.1, .momentum = 0.9, .decay = 0.01, .scale = 2, .seed = 3};
-        const struct fit_task k = {
-            .kind = FIT_COSINE, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
+        const struct fit_task k = task_of(FIT_COSINE, x);
         struct fit_weights f = {0};
         tape_reset(w.t, TAPE_INFERENCE);
         EXPECT_OK(fit_draw(w.t, &s, &k, &f));
@@ -162,11 +161,9 @@ TEST(a_direction_of_no_length_stays)
 {
     static double x[SHOTS * C];
     struct world w;
-    struct random r = test_random();
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
-    features(&r, x);
+    REQUIRE(open_fit(&w, x));
     const struct fit_settings s = {.epochs = 3, .batch = 2, .rate = 0.1, .scale = 2, .seed = 3};
-    const struct fit_task k = {.kind = FIT_COSINE, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
+    const struct fit_task k = task_of(FIT_COSINE, x);
     struct fit_weights f = {0};
     EXPECT_OK(fit_draw(w.t, &s, &k, &f));
     memset(f.weight + C, 0, C * sizeof *f.weight);
@@ -181,11 +178,9 @@ TEST(a_fit_that_diverges_says_so)
 {
     static double x[SHOTS * C];
     struct world w;
-    struct random r = test_random();
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
-    features(&r, x);
+    REQUIRE(open_fit(&w, x));
     const struct fit_settings s = {.epochs = 30, .batch = 2, .rate = 1e200, .decay = 1e10, .seed = 3};
-    const struct fit_task k = {.kind = FIT_LINEAR, .shots = SHOTS, .way = WAY, .channels = C, .x = x, .labels = labels};
+    const struct fit_task k = task_of(FIT_LINEAR, x);
     struct fit_weights f = {0};
     EXPECT_OK(fit_draw(w.t, &s, &k, &f));
     EXPECT_STATUS(fit_run(w.t, &s, &k, &f), ST_NUMERIC);

@@ -155,6 +155,39 @@ TEST(a_run_that_was_stopped_while_its_average_was_validated_counts_no_epoch_twic
     expect_same_run("part", "whole");
 }
 
+static void weight_of(const char *run, float *out, size_t n)
+{
+    struct weights *w = NULL;
+    char path[600];
+    snprintf(path, sizeof path, "%s/best.safetensors", folder_of(run));
+    EXPECT_OK(weights_open(path, &w));
+    const struct named_array *a = w ? weights_at(w, 0) : NULL;
+    EXPECT(a && a->bytes >= n * sizeof *out);
+    if (a && a->bytes >= n * sizeof *out) memcpy(out, a->data, n * sizeof *out);
+    weights_close(w);
+}
+
+/* Training is not changed by it, so the mean of what runs of one and of two epochs keep is known. */
+TEST(a_run_keeps_the_average_of_its_epochs)
+{
+    enum { LOOKED_AT = 4 };
+    static const struct {
+        const char *name, *recipe;
+    } runs[] = {{"one", "train.epochs=1 validate.every=0 validate.select=last"},
+                {"two", "train.epochs=2 validate.every=0 validate.select=last"},
+                {"mean", "train.epochs=2 validate.every=0 validate.select=last train.average=0.9"}};
+    struct run_result out;
+    float x[3][LOOKED_AT] = {{0}};
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(sit((struct sitting){.name = runs[i].name, .recipe = runs[i].recipe}, &out) == OK);
+        weight_of(runs[i].name, x[i], LOOKED_AT);
+    }
+    for (int i = 0; i < LOOKED_AT; i++) {
+        EXPECT(x[0][i] != x[1][i]);
+        EXPECT_NEAR(x[2][i], (x[0][i] + x[1][i]) / 2, 1e-6);
+    }
+}
+
 /* The unrepeated sampler, Adam, a schedule and pre-training have states of their own. */
 TEST(a_run_of_every_kind_goes_on_where_it_was)
 {
@@ -381,7 +414,8 @@ TEST(a_run_without_memory_says_so_and_leaks_nothing)
     for (size_t n = 1; failed; n += 1 + n / 4) {
         const size_t live = alloc_live();
         const status st = sit((struct sitting){.name = "run",
-                                               .recipe = "train.epochs=1 train.episodes=2 validate.episodes=2",
+                                               .recipe = "train.epochs=1 train.episodes=2 validate.episodes=2 "
+                                                         "train.average=0.5",
                                                .force = true,
                                                .apart = n % 2,
                                                .fail_at = n},

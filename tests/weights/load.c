@@ -85,6 +85,8 @@ TEST(names_that_dataparallel_has_wrapped_are_unwrapped_all_or_none)
     EXPECT_NUMBERS(&r.world, r.conv->value, 1, 1.5);
     EXPECT_NUMBERS(&r.world, r.fc->value, 2, 2.5);
     EXPECT_STATUS(load(&r, NAMES("pre.cat", "module.layer1.0.weight", "head.fc1.weight"), "", NULL), ST_FORMAT);
+    EXPECT_STATUS(load(&r, NAMES("module.pre.cat", "module.layer1.0.weight", "module."), "", NULL), ST_FORMAT);
+    EXPECT(strstr(error_text(), "module.pre.cat")); /* nothing was taken off */
     rig_close(&r);
 }
 
@@ -272,6 +274,7 @@ TEST(lent_parameters_lie_in_the_file_where_they_can)
                 params_add(p, "b", types[i], DIMS(2), &b) == OK);
         REQUIRE(write_names(path, NAMES("a", "b")) == OK && weights_open(path, &w) == OK);
         EXPECT_OK(weights_lend(w, p, "", NULL));
+        EXPECT_OK(weights_lend(w, p, "", NULL)); /* again is the same */
         EXPECT_NUMBERS(&world, a->value, 0, 0.5);
         EXPECT_NUMBERS(&world, b->value, 1, 1.5);
         EXPECT((a->value.data == weights_find(w, "a")->data) == (types[i] == DT_F32 && world.dev->on_host));
