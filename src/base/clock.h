@@ -4,4 +4,6 @@
 #include <stdint.h>
 /* Nanoseconds on a clock that never goes back. */
 uint64_t clock_ns(void);
+/* Nanoseconds that the calling thread had a core for itself. */
+uint64_t clock_thread_ns(void);
 #endif

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/pool.h"
 #include "base/clock.h"
+#include "base/pool_times.h"
 #include "base/size.h"
 #include <assert.h>
 #include <pthread.h>
@@ -58,8 +59,9 @@ struct pool {
     pthread_mutex_t sleep;
     pthread_cond_t wake, calm; /* workers wait for a run; the caller waits for the last worker to leave */
     atomic_size_t sleepers;
-    bool stop;              /* guarded by `sleep` */
-    struct worker *workers; /* owned, threads - 1 */
+    bool stop;                /* guarded by `sleep` */
+    struct worker *workers;   /* owned, threads - 1 */
+    struct pool_times *times; /* owned; NULL: nobody asked */
 };
 
 /* The runs that the calling thread is inside of, innermost first. */
@@ -88,7 +90,9 @@ static void cpu_relax(void)
 
 static void run_piece(pool *p, size_t piece, size_t worker)
 {
+    const uint64_t began = p->times ? clock_thread_ns() : 0;
     status st = p->piece(p->context, piece, worker);
+    if (p->times) pool_times_piece(p->times, clock_thread_ns() - began);
     if (st == OK) return;
     pthread_mutex_lock(&p->failure);
     if (piece < p->failed_piece) {
@@ -271,6 +275,7 @@ status pool_new(size_t threads, pool **out)
     if (!p) return fail(ST_MEMORY, "no memory for a pool of %zu threads", threads);
     start_workers(p);
     p->threads = p->started + 1;
+    p->times = pool_times_new(p->threads);
     atomic_store(&p->owner, getpid());
     *out = p;
     return OK;
@@ -307,6 +312,7 @@ void pool_free(pool *p)
 {
     if (!p) return;
     if (atomic_load(&p->owner) == getpid()) stop_workers(p);
+    pool_times_free(p->times);
     free(p->workers);
     free(p);
 }
@@ -352,7 +358,7 @@ static status run_hosted(pool *p)
                 p->threads);
 }
 
-status pool_run(pool *p, size_t pieces, pool_piece piece, void *context)
+status pool_run_as(pool *p, const char *name, size_t pieces, pool_piece piece, void *context)
 {
     if (pieces == 0) return OK;
     const struct frame *outer = frame_find(p);
@@ -366,6 +372,7 @@ status pool_run(pool *p, size_t pieces, pool_piece piece, void *context)
     p->pieces = pieces;
     p->failed_piece = SIZE_MAX;
     atomic_store(&p->next, 0);
+    pool_times_begin(p->times);
     if (p->host_for) {
         st = run_hosted(p);
     } else if (pieces == 1 || p->started == 0) {
@@ -375,6 +382,7 @@ status pool_run(pool *p, size_t pieces, pool_piece piece, void *context)
         run_pieces(p, 0);
         close_gate(p);
     }
+    pool_times_end(p->times, name, pieces);
     if (st == OK && p->failed_piece != SIZE_MAX) st = error_put(&p->error);
     pthread_mutex_unlock(&p->entry);
     return st;

@@ -26,7 +26,12 @@ void pool_free(pool *p);
 size_t pool_threads(const pool *p);
 /* Runs all pieces and waits. When pieces fail, the failure of the lowest-numbered failed piece is returned, with its
  * sentence, whatever the order they ran in; the other pieces still run. Allocates nothing. */
-status pool_run(pool *p, size_t pieces, pool_piece piece, void *context);
+status pool_run_as(pool *p, const char *name, size_t pieces, pool_piece piece, void *context);
+/* The same by the name of its place in the sources, for base/pool_times.h. */
+#define pool_run(p, pieces, piece, context) pool_run_as(p, __FILE_NAME__ " " #piece, pieces, piece, context)
+#ifndef __FILE_NAME__
+#define __FILE_NAME__ ""
+#endif
 /* Whether the calling thread is inside a piece of this pool, and then as which worker. */
 bool pool_inside(const pool *p, size_t *worker);
 /* Cores this process may use, at least 1. */

@@ -9,8 +9,9 @@
 /* `threads` is borrowed and must outlive the device. */
 status cpu_open(pool *threads, const struct kernels *kernels, struct device **out);
 
-/* How 3x3 convolutions of stride 1 are computed: by what suits the shapes, or, for tests and timing, always one way. */
-enum cpu_conv { CPU_CONV_AUTO, CPU_CONV_DIRECT, CPU_CONV_WINOGRAD };
+/* How 3x3 convolutions of stride 1 are computed: by what suits the shapes, or, for tests and timing, always one way; by
+ * Winograd's method with spectra of all weights at once, or panel by panel. */
+enum cpu_conv { CPU_CONV_AUTO, CPU_CONV_DIRECT, CPU_CONV_WINOGRAD, CPU_CONV_PANELS };
 
 /* For cpu/prims: what stands behind device.state. */
 struct cpu {

@@ -1,6 +1,7 @@
 /* depthwise.cu - convolution of channels-last maps, each channel by a filter of its own, and its derivatives.
  *
- * One thread a number: neighbours have neighbouring channels of the same pixel, so that every read is contiguous. The
+ * One thread a number: neighbours have neighbouring channels of the same pixel, so that every read is contiguous. Places are
+ * found by division, which takes several times as long in 64 bits: maps of less than 2^32 numbers are read with 32. The
  * derivative of a map asks each output whose filter lies over a pixel; that of a filter is a sum over all outputs. */
 #include "cuda/group.cuh"
 
@@ -14,35 +15,55 @@ static struct filters filters_of(const tensor *x, const tensor *w, const tensor 
     return {x->dim[1], x->dim[2], x->dim[3], w->dim[2], w->dim[3], y->dim[1], y->dim[2], s};
 }
 
-template <typename real>
-static __device__ inline real sum_taps(const struct filters &f, const real *x, const real *w, size_t i)
+/* The same in numbers of type `index`. */
+template <typename index> struct taps {
+    index h, w, c, kh, kw, oh, ow, stride, top, left;
+};
+
+template <typename index> static struct taps<index> taps_of(const struct filters &f)
 {
-    const size_t c = i % f.c, pixel = i / f.c, column = pixel % f.ow * f.s.stride, row = pixel / f.ow % f.oh * f.s.stride;
-    const size_t picture = pixel / f.ow / f.oh * f.h;
+    return {(index)f.h,  (index)f.w,  (index)f.c,        (index)f.kh,    (index)f.kw,
+            (index)f.oh, (index)f.ow, (index)f.s.stride, (index)f.s.top, (index)f.s.left};
+}
+
+/* Output i, of channel c. */
+template <typename real, typename index>
+static __device__ inline real sum_taps(const struct taps<index> &f, const real *x, const real *w, index i, index c)
+{
+    const index pixel = i / f.c, line = pixel / f.ow, column = (pixel - line * f.ow) * f.stride;
+    const index picture = line / f.oh, row = (line - picture * f.oh) * f.stride;
     real sum = 0;
-    for (size_t u = 0; u < f.kh; u++) {
-        if (row + u < f.s.top || row + u - f.s.top >= f.h) continue;
-        for (size_t v = 0; v < f.kw; v++) {
-            if (column + v < f.s.left || column + v - f.s.left >= f.w) continue;
-            sum += x[((picture + row + u - f.s.top) * f.w + column + v - f.s.left) * f.c + c] *
+    for (index u = 0; u < f.kh; u++) {
+        if (row + u < f.top || row + u - f.top >= f.h) continue;
+        for (index v = 0; v < f.kw; v++) {
+            if (column + v < f.left || column + v - f.left >= f.w) continue;
+            sum += x[((picture * f.h + row + u - f.top) * f.w + column + v - f.left) * f.c + c] *
                    w[(c * f.kh + u) * f.kw + v];
         }
     }
     return sum;
 }
 
-template <typename real> status depthwise(struct device *d, const struct depthwise_args *a, tensor *y)
+template <typename real, typename index>
+static status depthwise_by(struct device *d, const struct depthwise_args *a, tensor *y)
 {
-    const struct filters f = filters_of(a->x, a->w, y, a->shape);
+    const struct taps<index> f = taps_of<index>(filters_of(a->x, a->w, y, a->shape));
     const real *px = reals<real>(a->x), *pw = reals<real>(a->w), most = (real)a->ceiling;
     const real *scale = a->scale ? reals<real>(a->scale) : NULL, *shift = a->scale ? reals<real>(a->shift) : NULL;
     real *py = reals<real>(y);
-    return each(gpu_enter(d), count_of(y), [=] __device__(size_t i) {
-        real z = sum_taps(f, px, pw, i);
-        if (scale) z = z * scale[i % f.c] + shift[i % f.c];
+    return each(gpu_enter(d), count_of(y), [=] __device__(size_t at) {
+        const index i = (index)at, c = i % f.c;
+        real z = sum_taps(f, px, pw, i, c);
+        if (scale) z = z * scale[c] + shift[c];
         if (most > 0) z = z < 0 ? (real)0 : z > most ? most : z; /* NaN stays */
-        py[i] = z;
+        py[at] = z;
     });
+}
+
+template <typename real> status depthwise(struct device *d, const struct depthwise_args *a, tensor *y)
+{
+    const bool few = count_of(a->x) <= UINT32_MAX && count_of(y) <= UINT32_MAX;
+    return few ? depthwise_by<real, uint32_t>(d, a, y) : depthwise_by<real, size_t>(d, a, y);
 }
 
 /* Filters are few numbers, used as they lie. */

@@ -169,32 +169,35 @@ static __device__ inline double take_whole(const struct units &u, const struct u
 }
 
 /* As write_row, for all of the block: a warp has 8 locations, a thread 8 channels of one. Eight channels on, an odd number of
- * words apart, are 8, 16 and 24 banks on, so that no two threads meet on a bank. */
+ * words apart, are 8, 16 and 24 banks on, so that no two threads meet on a bank. A thread stays with its location, so that all
+ * but the numbers themselves is computed once. */
 static __device__ inline void write_whole_rows(const struct units &u, const struct unit_maps &o, const struct unit_place &p,
                                                const float *whole, const double *scales)
 {
     const int count = p.end - p.location, eights = (count + 7) / 8, across = across_of(o.r), lane = (int)threadIdx.x % TILE;
-    for (int e = (int)threadIdx.x / TILE; e < u.padded / UNIT_ROW * eights; e += WHOLE_ROWS) {
-        const int chunk = e / eights, location = e % eights * 8 + lane / 4, piece = lane % 4;
-        if (location >= count) continue;
-        const float *from = whole + (chunk * UNIT_ROW + piece * 8) * across + location;
-        const double scale = scales[location];
-        const float by = (float)scale * UNIT_SCALE;
+    const int warp = (int)threadIdx.x / TILE, step = WHOLE_ROWS / eights, first = warp / eights;
+    const int location = warp % eights * 8 + lane / 4, piece = lane % 4;
+    if (location >= count || first >= step) return;
+    const float by = scales[location] > 1e-30 ? (float)scales[location] * UNIT_SCALE : 0; /* 0: singles have no room for it */
+    const size_t line = (size_t)p.picture * (size_t)o.r + (size_t)(p.location + location);
+    const int high_at = (piece ^ (int)(line % 8)) * 8, low_at = high_at ^ UNIT_ROW;
+    const float *from = whole + (first * UNIT_ROW + piece * 8) * across + location;
+    __half *row = o.rows + ((size_t)first * o.row_count + line) * (2 * UNIT_ROW);
+    struct alignas(16) eight {
+        __half2 pair[4];
+    } high, low;
+    for (int c = first * UNIT_ROW; c < u.padded; c += step * UNIT_ROW) {
         float v[8];
 #pragma unroll
         for (int i = 0; i < 8; i++) v[i] = from[i * across];
 #pragma unroll
-        for (int i = 0; i < 8; i++) v[i] = scale > 1e-30 ? v[i] * by : scaled(v[i], scale) * UNIT_SCALE;
-        const size_t line = (size_t)p.picture * (size_t)o.r + (size_t)(p.location + location);
-        __half *row = o.rows + ((size_t)chunk * o.row_count + line) * (2 * UNIT_ROW);
-        const int turn = (int)(line % 8);
-        struct alignas(16) eight {
-            __half2 pair[4];
-        } high, low;
+        for (int i = 0; i < 8; i++) v[i] = by > 0 ? v[i] * by : scaled(v[i], scales[location]) * UNIT_SCALE;
 #pragma unroll
         for (int i = 0; i < 4; i++) split_pair(v[2 * i], v[2 * i + 1], &high.pair[i], &low.pair[i]);
-        *(struct eight *)(void *)(row + (piece ^ turn) * 8) = high;
-        *(struct eight *)(void *)(row + ((piece + UNIT_ROW / 8) ^ turn) * 8) = low;
+        *(struct eight *)(void *)(row + high_at) = high;
+        *(struct eight *)(void *)(row + low_at) = low;
+        from += step * UNIT_ROW * across;
+        row += (size_t)step * o.row_count * (2 * UNIT_ROW);
     }
 }
 

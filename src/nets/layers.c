@@ -50,11 +50,15 @@ bool layer_folds(const struct layer_pass *l)
 var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, size_t stride,
                      enum layer_border border, const struct layer_after *after)
 {
-    if (!layer_folds(l)) return layer_norm(l, norm, layer_conv(l, conv, x, stride, border), after);
     struct param *weight = find(l, conv, "weight");
-    const struct batch_norm bn = norm_of(l, norm, after->momentum);
-    if (!x || tape_status(l->t) != OK) return NULL;
+    if (!x || !weight) return NULL;
     const size_t pad = border == BORDER_SAME ? weight->value.dim[2] / 2 : 0;
+    const bool first = l->pass->mode == NET_TRAIN && stride == 1 && after->pool && !(after->ceiling > 0) &&
+                       op_rgb_norm_offered(l->t, x, &weight->value);
+    if (!layer_folds(l) && !first) return layer_norm(l, norm, layer_conv(l, conv, x, stride, border), after);
+    const struct batch_norm bn = norm_of(l, norm, after->momentum);
+    if (tape_status(l->t) != OK) return NULL;
+    if (first) return op_rgb_norm(l->t, x, tape_param(l->t, weight), &bn, pad, after->slope);
     const struct conv_norm how = {stride, pad, after->slope, after->pool, after->ceiling};
     return op_conv2d_norm(l->t, x, tape_param(l->t, weight), &bn, &how);
 }

@@ -195,7 +195,11 @@ static var *mobilenetv2_forward(tape *t, const void *settings, struct params *p,
     const struct layer_pass l = {t, p, pass};
     if (!fits(t, x)) return NULL;
     x = stem_forward(&l, s, x);
-    for (int i = 1; i <= blocks_of(s); i++) x = block_forward(&l, s, i, x);
+    for (int i = 1; i <= blocks_of(s); i++) {
+        var *y = block_forward(&l, s, i, x);
+        tape_release(t, x);
+        x = y;
+    }
     if (s->stage == STAGE_LAST) x = pointwise(&l, "last", x, &relu6);
     return layer_leave(t, x);
 }

@@ -73,7 +73,9 @@ static status by_layers(struct node *n, const struct bottleneck_args *b)
                                           .shift = b->depthwise.shift,
                                           .ceiling = b->ceiling};
     TRY(N_PRIM(n, depthwise, &middle, &inner));
+    if (b->expand.w) tape_release_tensor(n->tape, &wide);
     TRY(pointwise(n, &b->project, &inner, 0, y));
+    tape_release_tensor(n->tape, &inner);
     if (b->residual) TRY(N_PRIM(n, axpy, 1, x, y));
 done:
     return st;

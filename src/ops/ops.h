@@ -119,6 +119,11 @@ struct norm_act {
 };
 var *op_norm_act_pool(tape *t, var *x, const struct batch_norm *bn, var *residual, const struct batch_norm *residual_bn,
                       const struct norm_act *how);
+/* A first layer in training: op_conv2d of pictures [n, h, w, 3] by weights [out, 3, 3, 3] with stride 1, then op_norm_act_pool
+ * with pooling and the statistics of the batch. What stands between the two is never stored. Offered where the device can do
+ * so and pictures are constants. */
+bool op_rgb_norm_offered(const tape *t, const var *x, const tensor *weight);
+var *op_rgb_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, size_t pad, double slope);
 /* On inference tapes, maps in bf16: the pooled end of a block whose residual is the 1x1 convolution of pictures by w, with
  * running statistics. The residual is made where it is added and never stored. */
 var *op_norm_thin(tape *t, var *x, const struct batch_norm *bn, var *pictures, var *w,

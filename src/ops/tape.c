@@ -15,10 +15,11 @@ struct leaf {
     struct leaf *previous;
 };
 
-/* The memory of a value that is read no more. */
+/* The memory of a value that is read no more. It stays in the list, with its whole size, when something smaller moves in. */
 struct spare {
     void *memory;
     size_t bytes;
+    bool lent; /* a value lies there again */
     struct spare *next;
 };
 
@@ -98,29 +99,44 @@ var *tape_fail(tape *t, status st)
 /* The smallest released memory that holds so much, unless most of it would lie idle; NULL: none. */
 static void *take_spare(tape *t, size_t bytes)
 {
-    struct spare **best = NULL;
-    for (struct spare **s = &t->spare; *s; s = &(*s)->next)
-        if ((*s)->bytes >= bytes && (*s)->bytes / LOOSEST_FIT <= bytes && (!best || (*s)->bytes < (*best)->bytes))
+    struct spare *best = NULL;
+    for (struct spare *s = t->spare; s; s = s->next)
+        if (!s->lent && s->bytes >= bytes && s->bytes / LOOSEST_FIT <= bytes && (!best || s->bytes < best->bytes))
             best = s;
     if (!best) return NULL;
-    void *memory = (*best)->memory;
-    *best = (*best)->next;
-    return memory;
+    best->lent = true;
+    return best->memory;
+}
+
+static struct spare *lent_at(tape *t, const void *memory)
+{
+    struct spare *s = t->spare;
+    while (s && (!s->lent || s->memory != memory)) s = s->next;
+    return s;
+}
+
+void tape_release_tensor(tape *t, tensor *x)
+{
+    void *memory;
+    if (t->mode != TAPE_INFERENCE || tape_status(t) != OK) return;
+    struct spare *s = lent_at(t, x->data);
+    if (!s) {
+        const status st = arena_take(t->host, 1, sizeof(struct spare), &memory);
+        if (st != OK) {
+            tape_fail(t, st);
+            return;
+        }
+        s = memory;
+        *s = (struct spare){.memory = x->data, .bytes = tensor_bytes(x), .next = t->spare};
+        t->spare = s;
+    }
+    s->lent = false;
+    x->data = NULL; /* who reads it all the same is found out at once */
 }
 
 void tape_release(tape *t, var *v)
 {
-    void *memory;
-    if (!v || t->mode != TAPE_INFERENCE || tape_status(t) != OK) return;
-    const status st = arena_take(t->host, 1, sizeof(struct spare), &memory);
-    if (st != OK) {
-        tape_fail(t, st);
-        return;
-    }
-    struct spare *s = memory;
-    *s = (struct spare){v->value.data, tensor_bytes(&v->value), t->spare};
-    t->spare = s;
-    v->value.data = NULL; /* who reads it all the same is found out at once */
+    if (v) tape_release_tensor(t, &v->value);
 }
 
 status tape_tensor(tape *t, dtype type, int rank, const size_t *dim, tensor *out)

@@ -75,6 +75,7 @@ status tape_host(tape *t, size_t bytes, void **out);
 /* Nobody reads this result of an op any more: on an inference tape later values may lie in its memory. Not for views and leaves,
  * which own none. A training tape keeps everything for the way back. */
 void tape_release(tape *t, var *v);
+void tape_release_tensor(tape *t, tensor *x); /* the same for what an op took by tape_tensor */
 /* Device bytes that this recording uses and that the tape holds. */
 size_t tape_bytes_used(const tape *t);
 size_t tape_bytes_held(const tape *t);

@@ -93,6 +93,22 @@ struct norm_act_grads { /* each may be NULL */
     } of[2];
 };
 
+/* A first layer in training: pictures by 3x3 filters of stride 1, batch norm by the batch's own statistics, activation as
+ * above, the largest of each 2 x 2 square. `moments`, of f64, are sums over all places of a filter: of the products of the 27
+ * numbers under it, and in the last row of the numbers; they stand by row and column of the filter, then colour. */
+enum { RGB_PATCH = 27 };
+struct rgb_norm_args {
+    const tensor *x, *w; /* [n, h, w, 3], [out, 3, 3, 3] */
+    size_t pad;
+    const tensor *moments;                /* [RGB_PATCH + 1, RGB_PATCH] */
+    const tensor *mean, *variance, *gain; /* [out] */
+    const tensor *scaled, *shift;         /* what the way forward took: w times the norm's scale; its shift [out] */
+    double epsilon, slope;
+};
+struct rgb_norm_grads { /* each may be NULL; added to */
+    tensor *w, *gain, *bias;
+};
+
 /* The mutual walk between one query's features and all support features (methods: docs/mcl.md). Inputs are raw
  * features; every output may be NULL. `gradient` asks for the derivative in the same sweep. */
 enum walk_solver { WALK_AUTO, WALK_FULL, WALK_BLOCK, WALK_REDUCED, WALK_DEFLATED, WALK_QR, WALK_PINV, WALK_ITERATE };

@@ -12,12 +12,13 @@ struct layer {
     bool pool; /* what conv2d_affine writes */
 };
 
-/* Each way that shapes choose: blocks of tiles, shared spectra, few channels, products row by row. */
+/* Each way that shapes choose: blocks of tiles, shared spectra, few channels, products row by row, panel by panel. */
 static const struct layer layers[] = {
     {"many tiles", 5, 42, 20, 40, CPU_CONV_AUTO, false},   {"many tiles, pooled", 5, 42, 20, 40, CPU_CONV_AUTO, true},
     {"few tiles", 3, 14, 48, 200, CPU_CONV_AUTO, false},   {"few tiles, pooled", 3, 15, 48, 200, CPU_CONV_AUTO, true},
     {"a first layer", 3, 40, 3, 64, CPU_CONV_AUTO, false}, {"a first layer, pooled", 3, 41, 3, 64, CPU_CONV_AUTO, true},
-    {"direct", 3, 21, 20, 40, CPU_CONV_DIRECT, false},     {"direct, pooled", 3, 21, 20, 40, CPU_CONV_DIRECT, true}};
+    {"direct", 3, 21, 20, 40, CPU_CONV_DIRECT, false},     {"direct, pooled", 3, 21, 20, 40, CPU_CONV_DIRECT, true},
+    {"by panels", 3, 14, 48, 200, CPU_CONV_PANELS, false}, {"by panels, pooled", 2, 15, 33, 70, CPU_CONV_PANELS, true}};
 
 struct results { /* y, y of conv2d_affine, dx, dw */
     tensor t[RESULTS];
@@ -130,6 +131,28 @@ TEST(convolutions_give_every_worker_its_memory_before_they_run)
             pool_free(p);
             arena_free(a);
         }
+}
+
+/* Spectra of all weights at once, of one panel's at a time, and frozen ones; several groups of tiles in the last layer, and
+ * outputs that fill no panel. */
+TEST(weights_made_panel_by_panel_give_the_same_bits)
+{
+    static const struct layer all[] = {{"one panel", 2, 9, 5, 3, CPU_CONV_WINOGRAD, false},
+                                       {"three and a part", 3, 14, 48, 100, CPU_CONV_WINOGRAD, false},
+                                       {"pooled", 2, 15, 33, 70, CPU_CONV_WINOGRAD, true},
+                                       {"many tiles", 1, 60, 1200, 20, CPU_CONV_WINOGRAD, false}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        arena *a = arena_new(1 << 20);
+        struct layer by_panels = all[i];
+        struct results at_once, panel;
+        by_panels.how = CPU_CONV_PANELS;
+        run_layer(&all[i], 2, a, &at_once);
+        run_layer(&by_panels, 2, a, &panel);
+        for (int t = 0; t < RESULTS - 1; t++) /* dw has no such weights */
+            if (memcmp(at_once.t[t].data, panel.t[t].data, tensor_bytes(&panel.t[t])))
+                test_failed(__FILE__, __LINE__, "%s: result %d has other bits", all[i].name, t);
+        arena_free(a);
+    }
 }
 
 /* So many channels that a layer's spectra come in groups. */

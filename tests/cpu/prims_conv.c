@@ -88,9 +88,12 @@ static const struct shape winograd_shapes[] = {
 
 static void check_winograd(struct rig *r)
 {
-    if (r->dev->on_host) cpu_of(r->dev)->conv = CPU_CONV_WINOGRAD;
-    for (size_t i = 0; i < sizeof winograd_shapes / sizeof *winograd_shapes; i++)
-        check_shape_within(r, &winograd_shapes[i], 8);
+    static const enum cpu_conv ways[] = {CPU_CONV_WINOGRAD, CPU_CONV_PANELS};
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        if (r->dev->on_host) cpu_of(r->dev)->conv = ways[way];
+        for (size_t i = 0; i < sizeof winograd_shapes / sizeof *winograd_shapes; i++)
+            check_shape_within(r, &winograd_shapes[i], 8);
+    }
 }
 TEST(winograd_convolution_and_its_derivatives_of_all_shapes) { rig_each(check_winograd); }
 

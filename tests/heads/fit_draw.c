@@ -42,6 +42,7 @@ TEST(start_weights_fill_their_range_evenly)
             const double *row = f.weight + c * C;
             double mean = 0, square = 0, most = 0;
             for (size_t i = 0; i < C; i++) {
+                EXPECT(row[i] != 0); /* each is drawn */
                 mean += row[i] / C;
                 square += row[i] * row[i];
                 most = fmax(most, fabs(row[i]));
@@ -86,6 +87,24 @@ TEST(orders_of_a_fit_are_shuffles)
 static bool alike(const struct fit_weights *a, const struct fit_weights *b)
 {
     return !memcmp(a->weight, b->weight, WAY * C * sizeof(double)) && !memcmp(a->bias, b->bias, WAY * sizeof(double));
+}
+
+/* Shots that are alike keep the order in which they came, and so do the classes that they stand for. */
+TEST(draws_keep_equal_shots_in_their_order)
+{
+    static double x[SHOTS * C];
+    static const int32_t turned[SHOTS] = {1, 0, 1, 0, 1};
+    struct world w;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    for (size_t i = 0; i < (size_t)SHOTS * C; i++) x[i] = (double)(i % C % 5);
+    const struct fit_weights a = drawn(&w, x, turned, 3);
+    for (size_t i = 0; i < C; i++) x[i] -= 1; /* shot 0 is the first now, as it was by its place */
+    const struct fit_weights b = drawn(&w, x, turned, 3);
+    EXPECT(alike(&a, &b) && !memcmp(a.order, b.order, EPOCHS * SHOTS * sizeof *a.order));
+    for (size_t i = 0; i < C; i++) x[i] += 2; /* and the last: the classes change their ranks */
+    const struct fit_weights c = drawn(&w, x, turned, 3);
+    EXPECT(!memcmp(a.weight, c.weight + C, C * sizeof(double)) && !memcmp(a.weight + C, c.weight, C * sizeof(double)));
+    world_close(&w);
 }
 
 /* Rounding must not matter: only the ranks of the shots and the channel in which each is largest do. */

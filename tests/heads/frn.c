@@ -103,3 +103,44 @@ VALUE_TEST(shots_are_sorted_by_class_and_stay_in_their_order)
     EXPECT_STATUS(tape_status(w->t), ST_VALUE);
     tape_reset(w->t, TAPE_TRAINING); /* the failure was meant */
 }
+
+/* 0.03 times the sum over pairs of classes of |S_i S_j^T|^2, S scaled as a whole or row by row. */
+static double plain_aux(const struct play *p, int kind)
+{
+    double whole = 0, sum = 0;
+    const size_t c = p->channels, rs = p->rs;
+    for (size_t i = 0; i < play_support_count(p); i++) whole += p->support[i] * p->support[i];
+    for (size_t a = 0; a < p->ns * rs; a++)
+        for (size_t b = 0; b < p->ns * rs; b++) {
+            double dot = 0, aa = 0, bb = 0;
+            if (p->support_labels[a / rs] >= p->support_labels[b / rs]) continue;
+            for (size_t k = 0; k < c; k++) {
+                const double x = p->support[(a / rs * c + k) * rs + a % rs],
+                             y = p->support[(b / rs * c + k) * rs + b % rs];
+                dot += x * y;
+                aa += x * x;
+                bb += y * y;
+            }
+            sum += 0.03 * dot * dot / (kind == 1 ? whole * whole : aa * bb);
+        }
+    return sum;
+}
+
+TEST(frn_pushes_the_rows_of_classes_apart)
+{
+    static const size_t shots[][3] = {{2, 2, 2}, {1, 3, 2}};
+    struct random r = test_random();
+    for (int i = 0; i < 4; i++) {
+        static struct play p;
+        static struct outcome with, without;
+        struct stage s;
+        REQUIRE(stage_open(&s, "frn", DT_F64, 1, 5));
+        play_random(&p, &s, &r, 3, shots[i % 2], 5, 2, 3, 4);
+        REQUIRE(stage_run(&s, &p, TAPE_TRAINING, &without));
+        stage_set(&s, "aux", i / 2 ? "2" : "1");
+        REQUIRE(stage_run(&s, &p, TAPE_TRAINING, &with));
+        EXPECT_NEAR(with.loss - without.loss, plain_aux(&p, i / 2 ? 2 : 1), 1e-12);
+        EXPECT_ALL_NEAR(with.scores, without.scores, 9, 1e-14);
+        stage_close(&s);
+    }
+}

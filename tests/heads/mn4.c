@@ -70,6 +70,19 @@ TEST(mn4_gives_equal_locations_to_the_first)
     expect("dmn4", NULL, NULL, &p, 2 * cosine(20), 2 * cosine(10));
 }
 
+/* The first of two that look the same way is kept, and it alone has a gradient. */
+TEST(mn4_leaves_the_second_of_equal_locations_without_a_gradient)
+{
+    static const char *const heads[][3] = {{"mn4", NULL, NULL}, {"mn4", "variant", "released"}, {"dmn4", NULL, NULL}};
+    for (size_t i = 0; i < 3; i++) {
+        static struct outcome out;
+        const struct play p = plane(1, 2, (double[]){20, 20});
+        REQUIRE(run(heads[i][0], heads[i][1], heads[i][2], &p, &out));
+        EXPECT(out.d_query[0] != 0 && out.d_query[2] != 0);
+        EXPECT(out.d_query[1] == 0 && out.d_query[3] == 0);
+    }
+}
+
 /* Query 0 keeps two locations, query 1 one of two: their losses count 2 to 1. */
 TEST(dmn4_weighs_losses_by_the_locations_kept)
 {

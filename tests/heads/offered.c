@@ -267,8 +267,75 @@ TEST(calls_of_a_whole_head_refuse_maps_that_do_not_belong_together)
         REQUIRE(support && query);
         EXPECT(op_nearest_offered(w.t, support, query, 1) == (i == 6));
         EXPECT(op_class_distance_offered(w.t, support, 1, query) == (i == 6));
-        if (op_nearest(w.t, support, 1, query, 1, 1)) EXPECT_INT(i, 6);
-        else EXPECT(tape_status(w.t) == ST_SHAPE && strstr(error_text(), "with the same C"));
+        EXPECT((op_nearest(w.t, support, 1, query, 1, 1) != NULL) == (i == 6));
+        if (i < 6) EXPECT(tape_status(w.t) == ST_SHAPE && strstr(error_text(), "with the same C"));
     }
     world_close(&w);
+}
+
+/* Calls have no gradient: one input that wants one is enough to go by the ops. */
+TEST(calls_of_a_whole_head_are_not_offered_beside_a_gradient)
+{
+    struct world w;
+    if (test_is_for_cpu()) return;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    offer(w.dev);
+    const var *leaf = world_leaf(&w, DIMS(1, 2, 1), NUMBERS(1, 2)),
+              *fixed = world_constant(&w, DIMS(1, 2, 1), NUMBERS(3, 4));
+    REQUIRE(leaf && fixed);
+    EXPECT(op_class_distance_offered(w.t, fixed, 1, fixed) && op_nearest_offered(w.t, fixed, fixed, 1));
+    EXPECT(op_reconstruct_offered(w.t, fixed, fixed, 1));
+    EXPECT(!op_class_distance_offered(w.t, leaf, 1, fixed) && !op_class_distance_offered(w.t, fixed, 1, leaf));
+    EXPECT(!op_nearest_offered(w.t, leaf, fixed, 1) && !op_nearest_offered(w.t, fixed, leaf, 1));
+    EXPECT(!op_reconstruct_offered(w.t, leaf, fixed, 1) && !op_reconstruct_offered(w.t, fixed, leaf, 1));
+    EXPECT(op_nearest_offered(w.t, fixed, fixed, NEAREST_K) && !op_nearest_offered(w.t, fixed, fixed, NEAREST_K + 1));
+    EXPECT(op_class_distance_offered(w.t, fixed, CLASS_DISTANCE_WAY, fixed));
+    EXPECT(!op_class_distance_offered(w.t, fixed, CLASS_DISTANCE_WAY + 1, fixed));
+    EXPECT(!op_nearest_offered(w.t, NULL, fixed, 1) && !op_nearest_offered(w.t, fixed, NULL, 1));
+    world_close(&w);
+}
+
+/* Parameters of frn that learn, one of them or both, and maps that do not. */
+TEST(frn_with_a_parameter_that_learns_goes_by_its_ops)
+{
+    static const char *const names[] = {"head.scale", "head.r"};
+    if (test_is_for_cpu()) return;
+    for (int i = 0; i < 4; i++) {
+        struct stage s;
+        struct head_result out = {0};
+        REQUIRE(stage_open(&s, "frn", DT_F64, 1, 2));
+        offer(s.w.dev);
+        for (int k = 0; k < 2; k++) params_find(s.p, names[k])->trained = i >> k & 1;
+        tape_reset(s.w.t, TAPE_TRAINING);
+        struct episode e = {.support = world_constant(&s.w, DIMS(2, 2, 1), NUMBERS(1, 2, 3, 5)),
+                            .support_labels = op_labels(s.w.t, (int32_t[]){0, 1}, 2, 2),
+                            .query = world_constant(&s.w, DIMS(1, 2, 1), NUMBERS(1, 1)),
+                            .query_labels = op_labels(s.w.t, (int32_t[]){0}, 1, 2),
+                            .way = 2};
+        calls = 0;
+        EXPECT(s.head->forward(s.w.t, s.settings.bytes, s.p, &e, 0, &out));
+        EXPECT_INT(calls, i == 0);
+        EXPECT(out.loss && out.loss->needs_grad == (i != 0));
+        stage_close(&s);
+    }
+}
+
+/* More neighbours than a class has features are refused in the head's words, in one call or not. */
+TEST(dn4_refuses_more_neighbours_than_there_are_in_its_own_words)
+{
+    struct stage s;
+    struct head_result r = {0};
+    if (test_is_for_cpu()) return;
+    REQUIRE(stage_open(&s, "dn4", DT_F64, 1, 2));
+    offer(s.w.dev);
+    stage_set(&s, "k", "3");
+    tape_reset(s.w.t, TAPE_INFERENCE);
+    struct episode e = {.support = world_constant(&s.w, DIMS(2, 1, 2), NUMBERS(1, 2, 3, 4)),
+                        .support_labels = op_labels(s.w.t, (int32_t[]){0, 1}, 2, 2),
+                        .query = world_constant(&s.w, DIMS(1, 1, 1), NUMBERS(1)),
+                        .way = 2};
+    EXPECT(!s.head->forward(s.w.t, s.settings.bytes, s.p, &e, 0, &r));
+    EXPECT_STATUS(tape_status(s.w.t), ST_VALUE);
+    EXPECT_TEXT(error_text(), "--head.k is 3, but a class has only 2 features to choose from");
+    stage_close(&s);
 }

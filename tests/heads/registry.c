@@ -256,3 +256,32 @@ TEST(heads_that_pool_say_so)
     }
     EXPECT(pooling > 10);
 }
+
+static void check_sums(struct stage *s, const struct play *p, struct random *r)
+{
+    static struct outcome out;
+    (void)r;
+    if (!stage_run(s, p, TAPE_INFERENCE, &out)) return;
+    bool sums = true;
+    for (size_t q = 0; q < NQ; q++) {
+        double sum = 0;
+        for (size_t c = 0; c < WAY; c++) sum += out.scores[q * WAY + c];
+        sums = sums && fabs(sum - 1) < 1e-9;
+    }
+    if (sums != s->head->probabilities)
+        test_failed(__FILE__, __LINE__, "%s says %d about probabilities, but its scores say %d", s->head->name,
+                    s->head->probabilities, sums);
+}
+
+TEST(heads_whose_scores_are_probabilities_say_so) { for_heads(check_sums); }
+
+TEST(a_head_that_is_not_there_is_told_with_the_nearest_name)
+{
+    const struct head *h = NULL;
+    EXPECT_STATUS(head_find("proot", &h), ST_USAGE);
+    EXPECT_TEXT(error_text(), "there is no head 'proot'; did you mean 'proto'?");
+    EXPECT_STATUS(head_find("something quite different", &h), ST_USAGE);
+    EXPECT(strstr(error_text(), "there is no head 'something quite different'; 'centra list heads'"));
+    EXPECT(!h);
+    for (size_t i = 0; head_table[i]; i++) EXPECT(head_find(head_table[i]->name, &h) == OK && h == head_table[i]);
+}

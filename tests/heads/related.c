@@ -84,3 +84,34 @@ TEST(what_is_related_does_not_depend_on_the_names_of_the_classes)
     }
     world_close(&w);
 }
+
+/* Shares count and not numbers: two of two pictures are more than three of six. */
+TEST(large_base_classes_are_not_preferred)
+{
+    static const size_t bounds[] = {0, 6, 8};
+    static const double scores[8 * 2] = {1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0};
+    const struct head_base base = {.classes = 2, .first = bounds};
+    struct world w;
+    struct related r;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    EXPECT_OK(related_choose(w.t, &base, 2, scores, 1, &r));
+    expect_rows(&r, 0, (uint32_t[]){6, 7}, 2);
+    expect_rows(&r, 1, (uint32_t[]){3, 4, 5}, 3);
+    world_close(&w);
+}
+
+/* Base classes that are exactly alike go in their order, and one that is as near to two classes to the first of them. */
+TEST(equal_base_classes_go_in_their_order)
+{
+    static const size_t bounds[] = {0, 2, 4, 6};
+    static const double scores[6 * 2] = {1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1};
+    const struct head_base base = {.classes = 3, .first = bounds};
+    struct world w;
+    struct related r;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    EXPECT_OK(related_choose(w.t, &base, 2, scores, 1, &r));
+    expect_rows(&r, 0, (uint32_t[]){0}, 1);
+    expect_rows(&r, 1, (uint32_t[]){3}, 1);
+    EXPECT(r.by_base[0] == 0 && r.by_base[1] == 1);
+    world_close(&w);
+}

@@ -1,6 +1,7 @@
 /* rig.c - episodes, walks over them, and the plain definition. */
 #include "tests/heads/rig.h"
 #include "tests/device.h"
+#include "tests/strict.h"
 #include "tests/test.h"
 #include <stdlib.h>
 
@@ -61,6 +62,7 @@ bool rig_open(struct world *w, const char *isa, size_t threads, dtype type)
     *w = (struct world){.type = type};
     TRY(pool_new(threads, &w->threads));
     TRY(test_device_open(w->threads, isa, &w->dev));
+    strict_watch(w->dev);
     TRY(tape_new(w->dev, TAPE_TRAINING, &w->t));
 done:
     EXPECT_OK(st);

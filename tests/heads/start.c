@@ -134,6 +134,24 @@ TEST(starts_are_a_function_of_the_seed)
     expect_same_seed("ctx", 6, false);
 }
 
+/* A seed stands in records of results: the numbers that it gives stay. */
+TEST(starts_stay_what_they_were)
+{
+    static const struct {
+        const char *head;
+        double first[3];
+    } recorded[] = {{"feat", {0.046420789736506561, 0.053272086623053487, 0.059550252529774861}},
+                    {"gnn", {-0.10757324723724845, 0.11643174994875075, -0.085958957069831615}}};
+    for (size_t i = 0; i < 2; i++) {
+        double x[128 * C];
+        struct stage s;
+        REQUIRE(stage_open(&s, recorded[i].head, DT_F64, 1, C));
+        EXPECT(world_read(&s.w, &params_at(s.p, 0)->value, x));
+        for (size_t k = 0; k < 3; k++) EXPECT_NEAR(x[k], recorded[i].first[k], 1e-12);
+        stage_close(&s);
+    }
+}
+
 /* Heads whose parameters are constants run without any; others name the first that is missing. */
 TEST(heads_without_parameters_take_constants_or_say_which_is_missing)
 {

@@ -125,17 +125,50 @@ TEST(resnet12_drops_in_training_only_and_more_as_calls_go_by)
 /* A block's maps need the memory of two, and of the input; on a training tape each of some thirty has its own. */
 TEST(networks_use_memory_again_in_inference)
 {
-    static const char *const names[] = {"resnet12", "wrn"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    static const struct {
+        const char *name;
+        size_t side;
+    } nets[] = {{"resnet12", 32}, {"wrn", 32}, {"mobilenetv2", 96}};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         struct net_rig r;
-        if (!net_rig_open(&r, NULL, 2, DT_F32, names[i])) continue;
+        if (!net_rig_open(&r, NULL, 2, DT_F32, nets[i].name)) continue;
         size_t used[2];
         for (int mode = TAPE_INFERENCE; mode <= TAPE_TRAINING; mode++) {
             tape_reset(r.w.t, (enum tape_mode)mode);
-            REQUIRE(run(&r, NET_EVAL, 0, 32));
+            REQUIRE(run(&r, NET_EVAL, 0, nets[i].side));
             used[mode] = tape_bytes_used(r.w.t);
         }
         EXPECT(used[TAPE_INFERENCE] * 5 < used[TAPE_TRAINING] * 2);
+        net_rig_close(&r);
+    }
+}
+
+/* A batch goes through a network in parts, and its products are cut otherwise than those of one picture. */
+TEST(a_picture_has_the_same_features_alone_and_among_others)
+{
+    enum { PICTURES = 7, SIDE = 40, NUMBERS_OF_ONE = 3 * SIDE * SIDE, MOST = 1 << 16 };
+    static const char *const names[] = {"conv4", "resnet12"};
+    static double pictures[PICTURES * NUMBERS_OF_ONE], all[MOST], one[MOST];
+    struct random random = test_random();
+    struct net_pass pass = {.mode = NET_EVAL};
+    for (size_t i = 0; i < PICTURES * NUMBERS_OF_ONE; i++) pictures[i] = random_unit(&random) - 0.5;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct net_rig r;
+        if (!net_rig_open(&r, NULL, 2, DT_F32, names[i])) continue;
+        if (!r.w.dev->on_host) { /* a GPU's products may depend on their number */
+            net_rig_close(&r);
+            continue;
+        }
+        for (size_t k = 0; k <= PICTURES; k++) { /* all of them, then each */
+            tape_reset(r.w.t, TAPE_INFERENCE);
+            var *x = world_constant(&r.w, DIMS(k ? 1 : PICTURES, 3, SIDE, SIDE),
+                                    pictures + (k ? (k - 1) * NUMBERS_OF_ONE : 0));
+            const var *y = r.net->forward(r.w.t, &r.settings, r.p, &pass, x);
+            REQUIRE(y && tensor_count(&y->value) <= MOST && world_read(&r.w, &y->value, k ? one : all));
+            const size_t n = tensor_count(&y->value);
+            if (k && memcmp(one, all + (k - 1) * n, n * sizeof *one))
+                test_failed(__FILE__, __LINE__, "%s: picture %zu has other features alone", names[i], k - 1);
+        }
         net_rig_close(&r);
     }
 }

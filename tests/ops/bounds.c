@@ -70,6 +70,10 @@ static void own_filters(struct world *w)
     REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 4, 1), map(w, 1, 1, 2, 3), DEPTHWISE(0, 3, 0, 0)), "must be narrower");
     REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 4, 1), map(w, 1, 1, 2, 3), DEPTHWISE(0, 0, 2, 0)), "must be narrower");
     REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 4, 1), map(w, 1, 1, 2, 3), DEPTHWISE(0, 0, 0, 3)), "must be narrower");
+    REFUSES(w, op_depthwise(w->t, map(w, 1, 0, 3, 1), map(w, 1, 1, 2, 3), DEPTHWISE(1, 1, 1, 1)), "nothing to meet");
+    REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 0, 1), map(w, 1, 1, 2, 3), DEPTHWISE(1, 2, 1, 2)), "nothing to meet");
+    REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 3, 1), map(w, 1, 1, 0, 3), DEPTHWISE(0, 0, 0, 0)), "nothing to meet");
+    REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 3, 1), map(w, 1, 1, 2, 0), DEPTHWISE(0, 0, 0, 0)), "nothing to meet");
     REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 4, 2), map(w, 2, 2, 2, 3), DEPTHWISE(0, 0, 0, 0)),
             "one filter for each");
     REFUSES(w, op_depthwise(w->t, map(w, 1, 2, 4, 2), map(w, 1, 1, 2, 3), DEPTHWISE(0, 0, 0, 0)),
@@ -106,6 +110,7 @@ static void borders(struct world *w)
     REFUSES(w, op_pad(w->t, line(w, DIMS(2, 3)), BORDER(0, 0, 0, 65537)), "borders at most 65536");
     REFUSES(w, op_pad(w->t, line(w, DIMS(0, 3)), BORDER(1, 1, 1, 1)), "not empty");
     TAKES(w, op_drop_block_at(w->t, map(w, 1, 2, 3, 1), (const unsigned char *)"\1\0", 2), 1, 2, 3, 1);
+    TAKES(w, op_drop_block_at(w->t, map(w, 1, 3, 2, 1), (const unsigned char *)"\1\0", 2), 1, 3, 2, 1);
     REFUSES(w, op_drop_block_at(w->t, map(w, 1, 1, 3, 1), (const unsigned char *)"", 2), "does not fit");
     REFUSES(w, op_drop_block_at(w->t, map(w, 1, 3, 1, 1), (const unsigned char *)"", 2), "does not fit");
     REFUSES(w, op_drop_block_at(w->t, map(w, 1, 3, 3, 1), (const unsigned char *)"", 0), "does not fit");
@@ -132,6 +137,14 @@ static void places(struct world *w)
             op_transport(w->t, world_constant(w, DIMS(1, 0, 1, 2), half), world_constant(w, DIMS(1, 1, 0), half),
                          world_constant(w, DIMS(1, 1, 2), half)),
             "1 to 4096 places");
+    TAKES(w,
+          op_transport(w->t, world_constant(w, DIMS(1, 4096, 1, 1), half), world_constant(w, DIMS(1, 1, 4096), half),
+                       world_constant(w, DIMS(1, 1, 1), half)),
+          1, 1);
+    TAKES(w,
+          op_transport(w->t, world_constant(w, DIMS(1, 1, 1, 4096), half), world_constant(w, DIMS(1, 1, 1), half),
+                       world_constant(w, DIMS(1, 1, 4096), half)),
+          1, 1);
     TAKES(w,
           op_transport(w->t, world_constant(w, DIMS(1, 2, 3, 2), half), world_constant(w, DIMS(1, 3, 2), half),
                        world_constant(w, DIMS(1, 3, 2), half)),
@@ -192,6 +205,11 @@ TEST(norms_take_what_just_fits_and_refuse_the_next)
                                             "the running variance is"};
         *at[i] = three;
         REFUSES(&w, op_batch_norm(w.t, line(&w, DIMS(2, 2)), &wrong, true), names[i]);
+        REFUSES(&w, op_norm_act_pool(w.t, line(&w, DIMS(2, 2)), &wrong, NULL, NULL, &plain), names[i]);
+        REFUSES(&w, op_norm_act_pool(w.t, line(&w, DIMS(2, 2)), &fits, line(&w, DIMS(2, 2)), &wrong, &plain), names[i]);
+        REFUSES(&w,
+                op_conv2d_norm(w.t, map(&w, 1, 2, 2, 1), map(&w, 2, 1, 1, 1), &wrong, &(struct conv_norm){.stride = 1}),
+                "one number for each of 2 channels");
         *at[i] = NULL;
         REFUSES(&w, op_batch_norm(w.t, line(&w, DIMS(2, 2)), &wrong, true), "was never added");
         REFUSES(&w, op_norm_act_pool(w.t, line(&w, DIMS(2, 2)), &wrong, NULL, NULL, &plain), "was never added");
@@ -211,14 +229,18 @@ TEST(norms_take_what_just_fits_and_refuse_the_next)
 }
 
 /* A block that does not widen: its depthwise filter is 2 x 3. */
-static var *block(struct world *w, struct params *p, var *x, struct depthwise_shape shape)
+static var *block_of(struct world *w, struct params *p, var *x, struct depthwise_shape shape, var *project)
 {
     struct param *two = params_find(p, "two"), *three = params_find(p, "three");
     const struct bottleneck b = {.depthwise = {map(w, 2, 1, 2, 3), {two, two, two, two, 0.1, 1e-5}},
-                                 .project = {map(w, 3, 2, 1, 1), {three, three, three, three, 0.1, 1e-5}},
+                                 .project = {project, {three, three, three, three, 0.1, 1e-5}},
                                  .shape = shape,
                                  .ceiling = 6};
     return op_bottleneck(w->t, x, &b);
+}
+static var *block(struct world *w, struct params *p, var *x, struct depthwise_shape shape)
+{
+    return block_of(w, p, x, shape, map(w, 3, 2, 1, 1));
 }
 
 TEST(blocks_take_what_just_fits_and_refuse_the_next)
@@ -258,6 +280,21 @@ TEST(blocks_take_what_just_fits_and_refuse_the_next)
             test_failed(__FILE__, __LINE__, "case %zu: %s", i, y ? "is taken" : error_text());
         }
     }
+    static const struct {
+        size_t out, in, h, wide;
+        const char *sentence;
+    } outer[] = {{3, 2, 2, 1, "must be 1 x 1"},
+                 {3, 2, 1, 2, "must be 1 x 1"},
+                 {3, 1, 1, 1, "the numbers of channels differ"},
+                 {0, 2, 1, 1, "the numbers of channels differ"}};
+    for (size_t i = 0; i < sizeof outer / sizeof *outer; i++)
+        REFUSES(&w,
+                block_of(&w, p, map(&w, 1, 3, 3, 2), (struct depthwise_shape){.stride = 1},
+                         map(&w, outer[i].out, outer[i].in, outer[i].h, outer[i].wide)),
+                outer[i].sentence);
+    REFUSES(&w, block(&w, p, map(&w, 1, 3, 3, 2), (struct depthwise_shape){.stride = 0}), "a stride is at least 1");
+    REFUSES(&w, block(&w, p, map(&w, 1, 3, 3, 3), (struct depthwise_shape){.stride = 1}), "the numbers of channels");
+    REFUSES(&w, block(&w, p, line(&w, DIMS(3, 3, 2)), (struct depthwise_shape){.stride = 1}), "the input has rank 3");
     params_free(p);
     world_close(&w);
 }

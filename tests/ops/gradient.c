@@ -180,6 +180,22 @@ static var *g_norm_add_pool(struct world *w, var **in)
     return norm_act(w, in, true, (struct norm_act){.slope = 0.1, .pool = true, .batch_statistics = true});
 }
 
+/* Two pictures of 5 x 6: squares leave a row out. */
+static var *g_rgb_norm(struct world *w, var **in)
+{
+    double x[2 * 5 * 6 * 3];
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (double)(i * 37 % 41) / 20 - 1;
+    var *pictures = world_constant(w, DIMS(2, 5, 6, 3), x), *mean = world_constant(w, DIMS(2), NUMBERS(0.25, -0.5));
+    var *variance = world_constant(w, DIMS(2), NUMBERS(0.5, 2));
+    struct param gain = as_param(w, in[1]), bias = as_param(w, in[2]);
+    struct param m = {.name = "mean", .value = mean->value}, v = {.name = "variance", .value = variance->value};
+    const struct batch_norm bn = {&gain, &bias, &m, &v, 0.1, 1e-5};
+    if (op_rgb_norm_offered(w->t, pictures, &in[0]->value)) return op_rgb_norm(w->t, pictures, in[0], &bn, 1, 0.2);
+    return op_norm_act_pool(w->t, op_conv2d(w->t, pictures, in[0], 1, 1), &bn, NULL,
+                            NULL, /* this device goes without */
+                            &(struct norm_act){.slope = 0.2, .pool = true, .batch_statistics = true});
+}
+
 static const size_t first_rows[] = {0, 3, 5};
 
 /* through the projectors, because the gradient is that of the spans */
@@ -263,6 +279,7 @@ static const struct grad_case cases[] = {
     {"norm_act_pool", "leaky", {{4, {2, 2, 3, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_act},
     {"norm_act_pool", "relu, running", {{4, {2, 2, 3, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_relu},
     {"norm_act_pool", "pooled", {{4, {2, 4, 5, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_pool},
+    {"rgb_norm", "", {{4, {2, 3, 3, 3}}, {1, {2}}, {1, {2}}}, -1, 1, false, g_rgb_norm},
     {"norm_act_pool", "residual", {{2, {5, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_add},
     {"norm_act_pool", "residual, pooled", {{4, {1, 5, 4, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_add_pool},
     {"pad", "", {{3, {2, 3, 4}}}, -1, 1, false, g_pad},
@@ -411,6 +428,8 @@ static void check_constants(struct world *w, const struct grad_case *c, const st
             test_failed(__FILE__, __LINE__, "%s (%s), constant input %d: %s", c->op, c->what, fixed, error_text());
             continue;
         }
+        if (in[fixed]->grad.data) /* nobody asked for it */
+            test_failed(__FILE__, __LINE__, "%s (%s): the constant %d has a gradient", c->op, c->what, fixed);
         for (int i = 0; i < INPUTS && in[i]; i++)
             if (i != fixed && world_read(w, &in[i]->grad, seen))
                 check_same(c, "a constant beside", seen, at->grad.x[i], input_count(c, i), 1);

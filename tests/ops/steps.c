@@ -43,7 +43,13 @@ TEST(a_traced_tape_tells_fused_ops_step_by_step)
     expect_kinds(&s, sizeof wanted / sizeof wanted[0], wanted);
     REQUIRE(s.count == 14 && y);
     EXPECT_INT(y->step, 14);
-    EXPECT_INT(steps_at(&s, 2)->users, 2);  /* both convolutions */
+    for (size_t i = 3; i < 7; i += 3) { /* both convolutions, with the filters that they were given */
+        const struct step_conv *c = &steps_at(&s, i)->conv;
+        EXPECT(c->weight.data == k->value.data && tensor_same_shape(&c->weight, &k->value));
+        EXPECT(c->stride == 1 && c->groups == 1 && c->pad[0] == 1 && c->pad[1] == 1 && c->pad[2] == 1 &&
+               c->pad[3] == 1);
+    }
+    EXPECT_INT(steps_at(&s, 2)->users, 2);  /* both */
     EXPECT_INT(steps_at(&s, 10)->users, 2); /* the sum of a thing with itself */
     EXPECT_NEAR(steps_at(&s, 5)->slope, 0.2, 0);
     EXPECT(steps_at(&s, 9)->in[0] == 7 && steps_at(&s, 9)->in[1] == 8 && steps_at(&s, 8)->in[0] == 6);
@@ -179,6 +185,11 @@ TEST(told_borders_and_limits_are_those_of_the_op)
     EXPECT(steps_at(&s, 6)->pool.size == 3 && steps_at(&s, 6)->pool.stride == 2 && steps_at(&s, 6)->pool.pad == 1);
     EXPECT(steps_at(&s, 7)->kind == STEP_LEAKY_RELU && steps_at(&s, 7)->slope == 0);
     EXPECT_INT(steps_at(&s, 1)->users, 6);
+    const struct step *last = &s.at[s.count];
+    REQUIRE(op_max_pool(w.t, x, &(struct pool_shape){3, 1, 1})); /* with a border on both sides: as large as before */
+    last = &s.at[s.count];
+    EXPECT(last->dim[1] == 9 && last->dim[2] == 7);
+    s.count--;
     REQUIRE(t_permute(w.t, x) && op_max_pool2(w.t, x));
     static const int order[] = {3, 0, 2, 1};
     EXPECT(!memcmp(steps_at(&s, 8)->order, order, sizeof order));
@@ -272,4 +283,31 @@ TEST(steps_survive_failing_allocations)
     EXPECT_INT(last, 201);
     EXPECT(steps_at(&s, 201)->in[0] == 200 && steps_at(&s, 1)->kind == STEP_INPUT);
     steps_free(&s);
+}
+
+/* 0 is what an input has that no step gave. */
+TEST(a_step_of_nothing_is_nothing)
+{
+    struct steps s = {0};
+    struct world w;
+    static const double x[4];
+    REQUIRE(world_open(&w, 1, DT_F32, TAPE_INFERENCE));
+    var *in = world_constant(&w, DIMS(1, 2, 2, 1), x);
+    EXPECT_OK(steps_input(&s, in));
+    const struct step_conv conv = {.weight = in->value, .stride = 1, .groups = 1};
+    const struct norm_input norm = {
+        .mean = &in->value, .variance = &in->value, .gain = &in->value, .bias = &in->value, .epsilon = 1};
+    EXPECT_INT(steps_conv(&s, 0, &conv), 0);
+    EXPECT_INT(steps_norm(&s, 0, &norm), 0);
+    EXPECT(!steps_add(&s, 0, 1) && !steps_add(&s, 1, 0) && !steps_add(&s, 0, 0));
+    EXPECT(!steps_leaky_relu(&s, 0, 0.5) && !steps_leaky_relu(&s, 0, 1) && !steps_clip(&s, 0, 0, 1));
+    EXPECT_INT(steps_max_pool(&s, 0, &(struct pool_shape){2, 2, 0}), 0);
+    EXPECT_INT(steps_pad(&s, 0, (size_t[]){1, 1, 1, 1}), 0);
+    EXPECT_INT(steps_adaptive_pool(&s, 0, 1, 1), 0);
+    EXPECT_INT(steps_permute(&s, 0, (int[]){0, 1, 2, 3}), 0);
+    EXPECT_INT(s.count, 1);
+    EXPECT_INT(steps_at(&s, 1)->users, 0);
+    EXPECT_INT(steps_leaky_relu(&s, 1, 1), 1); /* a slope of 1 is no step */
+    steps_free(&s);
+    world_close(&w);
 }

@@ -258,3 +258,42 @@ TEST(the_derivative_of_an_unfinished_machine_is_the_smooth_one)
     }
     world_close(&w);
 }
+
+/* What holds at the optimum, to the last digits: numbers are at their bounds exactly or free, those of a shot sum to 0, and along
+ * the free ones of a shot nothing is to be won. */
+TEST(the_optimum_of_the_machine_is_exact)
+{
+    static struct plain v;
+    struct random r = test_random();
+    struct world w;
+    double x[ROWS * C], seen[N];
+    size_t held = 0;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_INFERENCE));
+    for (int trial = 0; trial < 12; trial++) {
+        const double c = pow(10, trial % 4 - 2), ridge = trial % 2 ? 1 : 0.1;
+        features(&r, 0.1 + 0.4 * trial, x);
+        tape_reset(w.t, TAPE_INFERENCE);
+        const var *y = op_svm(w.t, world_constant(&w, DIMS(ROWS, C), x), first, WAY,
+                              &(struct svm){.c = c, .ridge = ridge});
+        REQUIRE(y && world_read(&w, &y->value, seen));
+        plain_new(&v, x, c, ridge);
+        for (int i = 0; i < ROWS; i++) {
+            double sum = 0, slope = NAN, size = 1;
+            for (int m = 0; m < WAY; m++) {
+                const int k = m * ROWS + i;
+                double g = v.linear[k];
+                for (int j = 0; j < N; j++) g += v.g[k][j] * seen[j % ROWS * WAY + j / ROWS];
+                for (int j = 0; j < N; j++) size = fmax(size, fabs(v.g[k][j]) * c);
+                sum += seen[i * WAY + m];
+                held += seen[i * WAY + m] == v.bound[k];
+                EXPECT(seen[i * WAY + m] <= v.bound[k]);
+                if (seen[i * WAY + m] == v.bound[k]) continue;
+                if (!isnan(slope)) EXPECT_NEAR(g, slope, 1e-13 * size);
+                slope = g;
+            }
+            EXPECT_NEAR(sum, 0, 1e-14 * (1 + c));
+        }
+    }
+    EXPECT(held > 20 && held < 12 * N - 20);
+    world_close(&w);
+}

@@ -56,6 +56,30 @@ TEST(what_is_released_is_used_again_in_inference_only)
         EXPECT_INT(tape_bytes_used(w.t) - used, 256 + (mode == TAPE_INFERENCE ? 2048 : 2 * 2048));
         EXPECT((a->value.data == NULL) == (mode == TAPE_INFERENCE));
     }
+    tape_reset(w.t, TAPE_INFERENCE); /* memory keeps its size when something smaller has lain there */
+    var *many = world_constant(&w, DIMS(512), NUMBERS([511] = 5));
+    var *half = world_constant(&w, DIMS(256), NUMBERS([255] = 4)), *large = op_relu(w.t, many);
+    REQUIRE(half && large);
+    const void *memory = large->value.data;
+    tape_release(w.t, large);
+    var *smaller = op_relu(w.t, half);
+    REQUIRE(smaller && smaller->value.data == memory);
+    tape_release(w.t, smaller);
+    large = op_relu(w.t, many);
+    REQUIRE(large && large->value.data == memory);
+    EXPECT_NUMBERS(&w, large->value, [511] = 5);
+    tape_reset(w.t,
+               TAPE_INFERENCE); /* a quarter of the memory may be used, less may not; the smallest that fits is taken */
+    var *whole = op_relu(w.t, world_constant(&w, DIMS(256), NUMBERS([255] = 1))),
+        *mid = op_relu(w.t, world_constant(&w, DIMS(128), NUMBERS([127] = 1)));
+    REQUIRE(whole && mid);
+    const void *at[] = {whole->value.data, mid->value.data};
+    var *few = world_constant(&w, DIMS(64), x), *fewer = world_constant(&w, DIMS(63), x);
+    tape_release(w.t, mid);
+    tape_release(w.t, whole);
+    const var *second = op_relu(w.t, few), *third = op_relu(w.t, few), *none = op_relu(w.t, fewer);
+    REQUIRE(second && third && none);
+    EXPECT(second->value.data == at[1] && third->value.data == at[0] && none->value.data != at[0]);
     tape_reset(w.t, TAPE_INFERENCE); /* what was released before is forgotten */
     var *a = op_relu(w.t, world_constant(&w, DIMS(64), x));
     tape_release(w.t, NULL);
@@ -253,5 +277,52 @@ TEST(a_gradient_of_another_shape_is_refused)
     tape_reset(w.t, TAPE_TRAINING);
     EXPECT(!tape_leaf(w.t, &value, &buffer, GRAD_ADDS));
     EXPECT_STATUS(tape_status(w.t), ST_SHAPE);
+    world_close(&w);
+}
+
+TEST(a_group_of_one_is_nobody_to_share_with)
+{
+    struct world w;
+    struct peers one = {.size = 1}, two = {.size = 2};
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    EXPECT(!tape_peers(w.t));
+    tape_share(w.t, &two);
+    EXPECT(tape_peers(w.t) == &two);
+    tape_share(w.t, &one);
+    EXPECT(!tape_peers(w.t));
+    tape_share(w.t, NULL);
+    EXPECT(!tape_peers(w.t));
+    world_close(&w);
+}
+
+TEST(a_linear_layer_says_what_is_missing)
+{
+    struct world w;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    for (int missing = 0; missing < 2; missing++) {
+        tape_reset(w.t, TAPE_TRAINING);
+        var *x = world_leaf(&w, DIMS(1, 2), NUMBERS(1, 2)),
+            *weight = world_leaf(&w, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+        EXPECT(!op_linear(w.t, missing ? x : NULL, missing ? NULL : weight, NULL));
+        EXPECT_STATUS(tape_status(w.t), ST_USAGE);
+        EXPECT(strstr(error_text(), "is missing"));
+    }
+    world_close(&w);
+}
+
+/* The loss alone: whoever differentiates the masses takes op_walk's. */
+TEST(values_beside_the_loss_of_a_walk_have_no_gradient)
+{
+    struct world w;
+    struct walk_vars out;
+    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    var *proto = world_leaf(&w, DIMS(2, 2, 1), NUMBERS(1, 0, 1, 1)),
+        *query = world_leaf(&w, DIMS(1, 2, 1), NUMBERS(1, 2));
+    const struct walk how = {.gamma = 4, .beta = 3, .alpha = 0.5, .solver = WALK_AUTO};
+    const var *loss = op_walk_nll(w.t, proto, query, op_labels(w.t, (int32_t[]){1}, 1, 2), &how,
+                                  WALK_PROB | WALK_LOG_PROB | WALK_PI_SUPPORT | WALK_PI_QUERY, &out);
+    REQUIRE(loss && out.prob && out.log_prob && out.pi_support && out.pi_query);
+    EXPECT(loss->needs_grad && !out.prob->needs_grad && !out.log_prob->needs_grad);
+    EXPECT(!out.pi_support->needs_grad && !out.pi_query->needs_grad);
     world_close(&w);
 }

@@ -1,6 +1,7 @@
 /* world.c - a device and a tape for the tests of ops. */
 #include "tests/ops/world.h"
 #include "tests/device.h"
+#include "tests/strict.h"
 #include "tests/test.h"
 
 bool world_open(struct world *w, size_t threads, dtype type, enum tape_mode mode)
@@ -9,6 +10,7 @@ bool world_open(struct world *w, size_t threads, dtype type, enum tape_mode mode
     status st = OK;
     TRY(pool_new(threads, &w->threads));
     TRY(test_device_open(w->threads, NULL, &w->dev));
+    strict_watch(w->dev);
     TRY(tape_new(w->dev, mode, &w->t));
 done:
     EXPECT_OK(st);

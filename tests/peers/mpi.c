@@ -175,6 +175,44 @@ TEST(mpirun_names_the_rank_that_has_another_recipe_or_other_data)
     expect_odd("\"$CENTRA\" train tiny.txt --data nowhere --out odd", "rank 1 of 3");
 }
 
+#define BASE_EVAL(base) \
+    "--way 3 --query 3 --episodes 21 --head centroid:rounds=3,proto --threads 1 --json --base 'synth:7?train=5&val=4&" \
+    "test=4&pictures=" base "&side=20'"
+
+/* Base classes are encoded by all ranks, each its part, and every head that looks at them sees all. */
+TEST(mpirun_evaluates_with_base_classes_to_the_same_bytes_for_any_number_of_ranks)
+{
+    if (!can_run()) return;
+    EXPECT_INT(train(1, "r1", ""), 0);
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        char line[1000];
+        snprintf(line, sizeof line,
+                 "mpirun -n %d $CENTRA eval --weights r1 " SET
+                 " " BASE_EVAL("7") " > raw && "
+                                    "sed 's/\"[a-z_]*seconds\"[^,}]*//g' raw > base%d",
+                 ranks, ranks);
+        EXPECT_INT(run(line), 0);
+    }
+    EXPECT_INT(run("grep -q centroid base1 && grep -q accuracy base1 && cmp base1 base2"), 0);
+    EXPECT_INT(run("$CENTRA eval --weights r1 " SET
+                   " " BASE_EVAL("3") " | "
+                                      "sed 's/\"[a-z_]*seconds\"[^,}]*//g' > other; cmp base1 other"),
+               1); /* the base classes count */
+}
+
+TEST(mpirun_names_the_rank_that_has_other_base_classes)
+{
+    if (!can_run()) return;
+    EXPECT_INT(train(1, "r1", ""), 0);
+    REQUIRE(put_text("odd.sh", "#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 1 ] && exec \"$CENTRA\" eval --weights r1 " SET
+                               " " BASE_EVAL("6") "\nexec \"$CENTRA\" \"$@\"\n"));
+    const int code = run("timeout 30 mpirun -n 2 sh odd.sh eval --weights r1 " SET " " BASE_EVAL("7"));
+    EXPECT(code != 0 && code != 124);
+    expect_in_err("base classes, with 30 pictures of 5 classes");
+    expect_in_err("35 pictures of 5 classes");
+    EXPECT_INT(count_in_err("centra: rank "), 1); /* one line of ours */
+}
+
 /* A disk that is full for rank 0: a file system of 64 KiB, where one may be mounted. */
 TEST(mpirun_ends_when_the_disk_of_rank_0_is_full)
 {

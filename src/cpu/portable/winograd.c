@@ -70,9 +70,15 @@ void K(winograd_output_grad)(size_t channels, const real *dy, size_t dy_row, siz
     transform(*OUTPUT_TURNED, 6, 4, dy, dy_row, dy_pixel, channels, m, m_step);
 }
 
-void K(winograd_weights)(size_t channels, const real *w, real *u, size_t u_step)
+void K(winograd_weights)(size_t channels, const real *w, size_t first, size_t rows, real *u, size_t u_step)
 {
-    transform(*WEIGHTS, 6, 3, w, 3 * channels, channels, channels, u, u_step);
+    real result[MOST * MOST][BLOCK];
+    for (size_t from = 0; from < channels; from += BLOCK) {
+        const size_t count = size_min(BLOCK, channels - from);
+        sandwich(*WEIGHTS, 6, 3, w + from, 3 * channels, channels, count, result);
+        for (size_t i = 0; i < 6 * rows; i++)
+            for (size_t c = 0; c < count; c++) u[i * u_step + from + c] = result[6 * first + i][c];
+    }
 }
 
 void K(winograd_weights_grad)(size_t channels, const real *u, size_t u_step, real *dw)

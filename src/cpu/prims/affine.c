@@ -15,7 +15,7 @@ struct affine {
 static status affine_piece(void *context, size_t piece, size_t worker)
 {
     const struct affine *w = context;
-    struct range r = piece_range(w->count, 4 * GRAIN, piece);
+    struct range r = piece_range(w->count, GRAIN, piece);
     (void)worker;
     w->k->affine(w->x + r.from, w->mul, w->add, w->y + r.from, r.to - r.from);
     return OK;
@@ -24,7 +24,7 @@ static status affine_piece(void *context, size_t piece, size_t worker)
 static status axpy_piece(void *context, size_t piece, size_t worker)
 {
     const struct affine *w = context;
-    struct range r = piece_range(w->count, 4 * GRAIN, piece);
+    struct range r = piece_range(w->count, GRAIN, piece);
     (void)worker;
     w->k->axpy(w->mul, w->x + r.from, w->y + r.from, r.to - r.from);
     return OK;
@@ -33,7 +33,7 @@ static status axpy_piece(void *context, size_t piece, size_t worker)
 static status fill_piece(void *context, size_t piece, size_t worker)
 {
     const struct affine *w = context;
-    struct range r = piece_range(w->count, 4 * GRAIN, piece);
+    struct range r = piece_range(w->count, GRAIN, piece);
     (void)worker;
     for (size_t i = r.from; i < r.to; i++) w->y[i] = w->add;
     return OK;
@@ -42,7 +42,7 @@ static status fill_piece(void *context, size_t piece, size_t worker)
 static status affine_run(struct device *d, pool_piece piece, const tensor *x, real mul, real add, tensor *y)
 {
     struct affine w = {KERNELS(d), reals(x), mul, add, reals(y), tensor_count(y)};
-    return pool_run(cpu_of(d)->threads, pieces_of(w.count, 4 * GRAIN), piece, &w);
+    return pool_run(cpu_of(d)->threads, pieces_of(w.count, GRAIN), piece, &w);
 }
 
 status R(prim_affine)(struct device *d, const tensor *x, double mul, double add, tensor *y)

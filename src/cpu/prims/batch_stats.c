@@ -12,6 +12,7 @@ struct stats {
     const real *x;
     size_t lanes;  /* c rounded up */
     double *parts; /* [blocks, 2, lanes]: mean, and sum of squares around it */
+    real *mean, *variance;
 };
 
 static status stats_piece(void *context, size_t piece, size_t worker)
@@ -34,7 +35,7 @@ static status stats_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
-static void join(const struct stats *s, size_t channel, real *mean_out, real *variance_out)
+static void join(const struct stats *s, size_t channel)
 {
     double mean = 0, square = 0, count = 0;
     for (size_t p = 0; p < s->b.blocks; p++) {
@@ -45,20 +46,31 @@ static void join(const struct stats *s, size_t channel, real *mean_out, real *va
         square += part[s->lanes] + apart * apart * count * more / all;
         count = all;
     }
-    *mean_out = (real)mean;
-    *variance_out = (real)(square / count);
+    s->mean[channel] = (real)mean;
+    s->variance[channel] = (real)(square / count);
+}
+
+static status join_piece(void *context, size_t piece, size_t worker)
+{
+    const struct stats *s = context;
+    const struct range r = piece_range(s->b.c, NORM_LANES / 2, piece);
+    (void)worker;
+    for (size_t j = r.from; j < r.to; j++) join(s, j);
+    return OK;
 }
 
 status R(prim_batch_stats)(struct device *d, const tensor *x, tensor *mean, tensor *variance)
 {
-    struct stats s = {.b = batch_of(x), .k = KERNELS(d), .x = reals(x)};
+    struct stats s = {
+        .b = batch_of(x), .k = KERNELS(d), .x = reals(x), .mean = reals(mean), .variance = reals(variance)};
     void *memory;
+    status st = OK;
     s.lanes = size_round_up(s.b.c, NORM_LANES);
-    status st = cpu_shared(cpu_of(d), 2 * s.b.blocks * s.lanes * sizeof(double), &memory);
-    if (st != OK) return st;
+    TRY(cpu_shared(cpu_of(d), 2 * s.b.blocks * s.lanes * sizeof(double), &memory));
     s.parts = memory;
-    st = pool_run(cpu_of(d)->threads, s.b.blocks, stats_piece, &s);
-    for (size_t j = 0; st == OK && j < s.b.c; j++) join(&s, j, reals(mean) + j, reals(variance) + j);
+    TRY(pool_run(cpu_of(d)->threads, s.b.blocks, stats_piece, &s));
+    TRY(pool_run(cpu_of(d)->threads, pieces_of(s.b.c, NORM_LANES / 2), join_piece, &s));
+done:
     return st;
 }
 

@@ -133,8 +133,9 @@ static status conv_piece(void *context, size_t piece, size_t worker)
 }
 
 /* A filter of one pixel over maps as they lie: all pixels of all pictures are the rows of one matrix. A piece multiplies
- * a block of them by a range of panels. */
-enum { POINT_ROWS = 84, POINT_PANELS = 4, POINT_PIECES = 16 };
+ * a block of them by a range of panels. Where rows are few, blocks and ranges are small, for threads to share evenly: a
+ * map of 7x7 and 160 filters make 2 x 5 pieces. */
+enum { POINT_ROWS = 84, FEW_POINT_ROWS = 28, POINT_PANELS = 4, POINT_PIECES = 16 };
 
 struct points {
     const struct conv *c;
@@ -163,13 +164,22 @@ static bool points_fit(const struct conv *c)
     return c->kh == 1 && c->kw == 1 && c->stride == 1 && !c->end.pool && R(frame_is_picture)(&c->from);
 }
 
+static void cut_points(struct points *p, size_t most)
+{
+    p->block = size_div_up(p->rows, size_div_up(p->rows, most));
+    p->blocks = size_div_up(p->rows, p->block);
+}
+
 static status points_run(const struct conv *c)
 {
-    struct points p = {.c = c, .rows = c->n * c->oh * c->ow, .range = size_round_up(c->out, c->k->gemm_width)};
+    const size_t width = c->k->gemm_width, panels = size_div_up(c->out, width);
+    struct points p = {.c = c, .rows = c->n * c->oh * c->ow, .range = panels * width};
     if (p.rows == 0) return OK;
-    p.block = size_div_up(p.rows, size_div_up(p.rows, POINT_ROWS));
-    p.blocks = size_div_up(p.rows, p.block);
-    if (p.blocks < POINT_PIECES) p.range = POINT_PANELS * c->k->gemm_width;
+    cut_points(&p, POINT_ROWS);
+    if (p.blocks < POINT_PIECES) {
+        cut_points(&p, FEW_POINT_ROWS);
+        p.range = size_min(POINT_PANELS, size_max(1, p.blocks * panels / POINT_PIECES)) * width;
+    }
     return pool_run(cpu_of(c->d)->threads, p.blocks * size_div_up(c->out, p.range), points_piece, &p);
 }
 

@@ -13,7 +13,7 @@ struct slices {
 static status slices_piece(void *context, size_t piece, size_t worker)
 {
     const struct slices *w = context;
-    struct range r = piece_range(w->count * w->length, 4 * GRAIN, piece);
+    struct range r = piece_range(w->count * w->length, GRAIN, piece);
     size_t skip = r.from % w->length, slice = r.from / w->length;
     (void)worker;
     for (size_t i = r.from; i < r.to; slice++) {
@@ -32,5 +32,5 @@ status R(prim_copy_slices)(struct device *d, const tensor *x, size_t x_offset, s
                            size_t length, size_t y_step, size_t y_offset, bool add, tensor *y)
 {
     struct slices w = {KERNELS(d), reals(x) + x_offset, reals(y) + y_offset, x_step, y_step, length, slices, add};
-    return pool_run(cpu_of(d)->threads, pieces_of(slices * length, 4 * GRAIN), slices_piece, &w);
+    return pool_run(cpu_of(d)->threads, pieces_of(slices * length, GRAIN), slices_piece, &w);
 }

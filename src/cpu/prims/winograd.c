@@ -4,16 +4,17 @@
  * multiplied by 36 matrices of weights [in, out], which are made once a call as panels [36][panel][in][width], and the
  * products become the tiles' pixels. Place comes before panel, so that a matrix of patches is read for all panels while
  * it is near, and everything else passes by once. With many tiles a piece does all of that for a block of them. With
- * few, their spectra are made first, and a piece multiplies a block of them by a few panels. */
+ * few, their spectra are made first, and a piece multiplies a block of them by a few panels. Weights that are too large for
+ * the cache go another way: cpu/prims/winograd_panels.c. */
 #include "cpu/prims/winograd.h"
 
 enum {
-    BLOCK_BYTES = 1 << 20, /* of a block's spectra: patches and products */
-    LEAST_BLOCK = 28,      /* tiles; with fewer, weights pass by faster than the cache gives them */
-    MOST_BLOCK = 56,
+    BLOCK = 28,             /* tiles; with fewer, weights pass by faster than the cache gives them */
+    FEW_BLOCKS = 64,        /* of which there are fewer than this for threads to share evenly: then they are halved */
     LEAST_PIECES = 8,       /* for threads to share evenly */
     GROUP_BYTES = 16 << 20, /* of the spectra that are made first, in the third-level cache */
     GROUP_PANELS = 4,       /* that a piece then multiplies */
+    NEAR_BYTES = 16 << 20,  /* of the weights' spectra: all stay in the third-level cache while tiles pass by */
     PATCH = WINOGRAD_PATCH * WINOGRAD_PATCH,
     WEIGHT_ROWS = 16, /* input channels whose weights one piece transforms */
     APART = 16,       /* numbers between matrices, lest 36 of them fall into the same cache set */
@@ -75,19 +76,30 @@ static status weights_piece(void *context, size_t piece, size_t worker)
             const real *w = c->w + (first + j) * c->column + i * c->row;
             for (size_t tap = 0; tap < 9; tap++) taps[tap * width + j] = w[c->turned ? 8 - tap : tap];
         }
-        c->k->winograd_weights(width, taps, p->make + (first * c->from.c + i * width), p->u_step);
+        c->k->winograd_weights(width, taps, 0, 6, p->make + (first * c->from.c + i * width), p->u_step);
     }
     return OK;
 }
 
-static real *pixels_of(const struct R(winograd) *c, size_t tile, size_t *rows, size_t *columns)
+real *R(winograd_pixels)(const struct R(winograd) *c, size_t tile, struct winograd_end *end)
 {
     const size_t picture = tile / (c->down * c->across);
     const size_t y = tile / c->across % c->down * WINOGRAD_TILE, x = tile % c->across * WINOGRAD_TILE;
     const size_t unit = c->end.pool ? 2 : 1; /* tiles begin at even pixels: a square never lies in two */
-    *rows = size_min(WINOGRAD_TILE, c->oh - y);
-    *columns = size_min(WINOGRAD_TILE, c->ow - x);
+    end->rows = size_min(WINOGRAD_TILE, c->oh - y);
+    end->columns = size_min(WINOGRAD_TILE, c->ow - x);
     return c->to + ((picture * (c->oh / unit) + y / unit) * (c->ow / unit) + x / unit) * c->out;
+}
+
+size_t R(winograd_line)(const struct R(winograd) *c) { return (c->end.pool ? c->ow / 2 : c->ow) * c->out; }
+
+struct winograd_end R(winograd_end)(const struct R(winograd) *c, size_t channel)
+{
+    return (struct winograd_end){.scale = c->end.scale ? c->end.scale + channel : NULL,
+                                 .shift = c->end.shift ? c->end.shift + channel : NULL,
+                                 .slope = (double)c->end.slope,
+                                 .add = c->end.add,
+                                 .pool = c->end.pool};
 }
 
 /* Multiplies `count` tiles from `first`, whose patches are at v, by panels from `panel` and writes their pixels. */
@@ -95,18 +107,13 @@ static void multiply_tiles(const struct plan *p, size_t panel, size_t first, siz
 {
     const struct R(winograd) *c = p->c;
     const size_t in = c->from.c, j = panel * p->width, row = p->range * p->width, columns = size_min(row, c->out - j);
-    const size_t line = (c->end.pool ? c->ow / 2 : c->ow) * c->out;
-    struct winograd_end end = {.scale = c->end.scale ? c->end.scale + j : NULL,
-                               .shift = c->end.shift ? c->end.shift + j : NULL,
-                               .slope = (double)c->end.slope,
-                               .add = c->end.add,
-                               .pool = c->end.pool};
+    struct winograd_end end = R(winograd_end)(c, j);
     for (size_t place = 0; place < WINOGRAD_PLACES; place++)
         c->k->gemm(count, columns, in, v + place * p->v_step, in, 1, p->u + place * p->u_step + j * in, p->width,
                    in * p->width, m + place * p->m_step, row, false);
     for (size_t t = 0; t < count; t++) {
-        real *to = pixels_of(c, first + t, &end.rows, &end.columns) + j;
-        c->k->winograd_output(columns, m + t * row, p->m_step, &end, to, line, c->out);
+        real *to = R(winograd_pixels)(c, first + t, &end) + j;
+        c->k->winograd_output(columns, m + t * row, p->m_step, &end, to, R(winograd_line)(c), c->out);
     }
 }
 
@@ -128,18 +135,31 @@ static status block_piece(void *context, size_t piece, size_t worker)
     return OK;
 }
 
-/* Few tiles: the patches of a few tiles of the group. */
+/* Few tiles: the patches of a few of them. */
 enum { PATCHES = 4 };
+
+struct spectra {
+    const struct R(winograd) *c;
+    size_t first, count, step;
+    real *v;
+};
 
 static status patches_piece(void *context, size_t piece, size_t worker)
 {
-    const struct plan *p = context;
-    const struct range r = piece_range(p->count, PATCHES, piece);
+    const struct spectra *s = context;
+    const struct range r = piece_range(s->count, PATCHES, piece);
     void *patch;
-    const status st = cpu_scratch(cpu_of(p->c->d), worker, PATCH * p->c->from.c * sizeof(real), &patch);
+    const status st = cpu_scratch(cpu_of(s->c->d), worker, PATCH * s->c->from.c * sizeof(real), &patch);
     if (st != OK) return st;
-    R(winograd_patches)(p->c, p->first + r.from, r.to - r.from, p->v + r.from * p->c->from.c, p->v_step, patch);
+    R(winograd_patches)(s->c, s->first + r.from, r.to - r.from, s->v + r.from * s->c->from.c, s->step, patch);
     return OK;
+}
+
+status R(winograd_spectra)(const struct R(winograd) *c, size_t first, size_t count, real *v, size_t step)
+{
+    struct spectra s = {c, first, count, step, v};
+    const status st = cpu_reserve(cpu_of(c->d), PATCH * c->from.c * sizeof(real));
+    return st == OK ? pool_run(cpu_of(c->d)->threads, size_div_up(count, PATCHES), patches_piece, &s) : st;
 }
 
 /* A block of the group's tiles by a range of panels; blocks of a range follow each other, as they share its weights. */
@@ -178,11 +198,11 @@ static status run_groups(struct plan *p, size_t group)
     status st = OK;
     const struct R(winograd) *c = p->c;
     pool *threads = cpu_of(c->d)->threads;
-    TRY(cpu_reserve(cpu_of(c->d), size_max(product_count(p), PATCH * c->from.c) * sizeof(real)));
+    TRY(cpu_reserve(cpu_of(c->d), product_count(p) * sizeof(real)));
     for (p->first = 0; p->first < c->tiles; p->first += group) {
         p->count = size_min(group, c->tiles - p->first);
         p->blocks = size_div_up(p->count, p->block);
-        TRY(pool_run(threads, size_div_up(p->count, PATCHES), patches_piece, p));
+        TRY(R(winograd_spectra)(c, p->first, p->count, p->v, p->v_step));
         TRY(pool_run(threads, size_div_up(p->panels, p->range) * p->blocks, panel_piece, p));
     }
 done:
@@ -207,6 +227,13 @@ status R(winograd_prepare)(const struct R(winograd) *c, real *spectra)
     return pool_run(cpu_of(c->d)->threads, p.panels * size_div_up(c->from.c, WEIGHT_ROWS), weights_piece, &p);
 }
 
+static bool weights_are_large(const struct R(winograd) *c)
+{
+    const enum cpu_conv asked = cpu_of(c->d)->conv;
+    if (asked != CPU_CONV_AUTO) return asked == CPU_CONV_PANELS;
+    return R(winograd_weights)(c) * sizeof(real) > NEAR_BYTES;
+}
+
 status R(winograd_conv)(struct R(winograd) *c)
 {
     status st = OK;
@@ -214,11 +241,11 @@ status R(winograd_conv)(struct R(winograd) *c)
     void *memory;
     R(winograd_tiles)(c);
     if (c->tiles == 0) return OK;
+    if (weights_are_large(c)) return R(winograd_by_panels)(c, p.u_step);
     const size_t patch_bytes = WINOGRAD_PLACES * c->from.c * sizeof(real);
-    const size_t tile_bytes = patch_bytes + WINOGRAD_PLACES * p.panels * p.width * sizeof(real);
-    const size_t most = size_min(MOST_BLOCK, size_max(LEAST_BLOCK, BLOCK_BYTES / tile_bytes));
-    const bool shared = size_div_up(c->tiles, most) < LEAST_PIECES;
-    const size_t groups = size_div_up(c->tiles, size_max(LEAST_BLOCK, GROUP_BYTES / patch_bytes));
+    const bool shared = size_div_up(c->tiles, BLOCK) < LEAST_PIECES;
+    const size_t most = shared || c->tiles >= FEW_BLOCKS * BLOCK ? BLOCK : BLOCK / 2;
+    const size_t groups = size_div_up(c->tiles, size_max(BLOCK, GROUP_BYTES / patch_bytes));
     const size_t group = shared ? size_div_up(c->tiles, groups) : c->tiles;
     p.range = shared ? size_min(p.panels, GROUP_PANELS) : p.panels;
     cut_blocks(&p, group, most);
@@ -240,7 +267,7 @@ bool R(winograd_fits)(struct device *d, const tensor *w, struct conv_shape s, si
 {
     const enum cpu_conv asked = cpu_of(d)->conv;
     if (w->dim[2] != 3 || w->dim[3] != 3 || s.stride != 1 || s.pad > 2 || asked == CPU_CONV_DIRECT) return false;
-    if (asked == CPU_CONV_WINOGRAD) return true;
+    if (asked != CPU_CONV_AUTO) return true;
     if (REAL_DTYPE != DT_F32 || w->dim[0] < 16 || w->dim[1] < 16) return false;
     const size_t tiles = size_div_up(height, WINOGRAD_TILE) * size_div_up(width, WINOGRAD_TILE);
     return tiles >= 4 && 2 * height * width >= WINOGRAD_TILE * WINOGRAD_TILE * tiles;

@@ -33,7 +33,17 @@ struct R(winograd) {
 void R(winograd_tiles)(struct R(winograd) *c);
 /* The spectra of `count` tiles' patches: tile t's place p at v + p*step + t*channels. `patch` has room for a patch. */
 void R(winograd_patches)(const struct R(winograd) *c, size_t first, size_t count, real *v, size_t step, real *patch);
+/* The same by all threads, without `patch`. */
+status R(winograd_spectra)(const struct R(winograd) *c, size_t first, size_t count, real *v, size_t step);
+/* What is done with outputs from `channel` on; where a tile's outputs lie, and how many of them count; numbers from one row of
+ * them to the next. */
+struct winograd_end R(winograd_end)(const struct R(winograd) *c, size_t channel);
+real *R(winograd_pixels)(const struct R(winograd) *c, size_t tile, struct winograd_end *end);
+size_t R(winograd_line)(const struct R(winograd) *c);
 status R(winograd_conv)(struct R(winograd) *c);
+/* Its way for large weights, with tiles filled in: cpu/prims/winograd_panels.c. Places of weights that are ready lie
+ * ready_step apart. */
+status R(winograd_by_panels)(const struct R(winograd) *c, size_t ready_step);
 /* The weights' spectra, and how many numbers they are. */
 size_t R(winograd_weights)(const struct R(winograd) *c);
 status R(winograd_prepare)(const struct R(winograd) *c, real *spectra);

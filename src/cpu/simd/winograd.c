@@ -250,21 +250,37 @@ INLINE void weights_six(const vec x[3], vec y[6])
     y[5] = x[2];
 }
 
-void K(winograd_weights)(size_t channels, const real *w, real *u, size_t u_step)
+/* One row of places; `row` is a constant at every call, so that of the six numbers of a column only one is made. */
+INLINE void weights_six_places(const size_t row, size_t channels, const real *w, real *u, size_t u_step, size_t lanes)
 {
-    for (size_t c = 0; c < channels; c += V) {
-        const size_t lanes = size_min(V, channels - c);
-        vec tap[3], six[6], half[6][3];
-        for (size_t j = 0; j < 3; j++) {
-            for (size_t i = 0; i < 3; i++) tap[i] = vec_load_some(w + (3 * i + j) * channels + c, lanes);
-            weights_six(tap, six);
-            for (size_t i = 0; i < 6; i++) half[i][j] = six[i];
-        }
-        for (size_t i = 0; i < 6; i++) {
-            weights_six(half[i], six);
-            store_six(u + 6 * i * u_step + c, u_step, six, lanes);
-        }
+    vec tap[3], six[6], half[3];
+    UNROLL for (size_t j = 0; j < 3; j++)
+    {
+        UNROLL for (size_t i = 0; i < 3; i++) tap[i] = vec_load_some(w + (3 * i + j) * channels, lanes);
+        weights_six(tap, six);
+        half[j] = six[row];
     }
+    weights_six(half, six);
+    store_six(u, u_step, six, lanes);
+}
+
+INLINE void weights_row(const size_t row, size_t channels, const real *w, real *u, size_t u_step)
+{
+    size_t c = 0;
+    for (; c + V <= channels; c += V) weights_six_places(row, channels, w + c, u + c, u_step, V);
+    if (c < channels) weights_six_places(row, channels, w + c, u + c, u_step, channels - c);
+}
+
+void K(winograd_weights)(size_t channels, const real *w, size_t first, size_t rows, real *u, size_t u_step)
+{
+    for (size_t row = first; row < first + rows; row++, u += 6 * u_step) switch (row) {
+        case 0: weights_row(0, channels, w, u, u_step); break;
+        case 1: weights_row(1, channels, w, u, u_step); break;
+        case 2: weights_row(2, channels, w, u, u_step); break;
+        case 3: weights_row(3, channels, w, u, u_step); break;
+        case 4: weights_row(4, channels, w, u, u_step); break;
+        default: weights_row(5, channels, w, u, u_step); break;
+        }
 }
 
 /* six points to three taps */
