@@ -332,7 +332,8 @@ CENTRA_API centra_status centra_weights_meta(const centra_weights *weights, size
                                              const char **value);
 /* SHA-256 over names, types, shapes and numbers: the same for every kind of file. */
 CENTRA_API centra_status centra_weights_fingerprint(const centra_weights *weights, char hex[65]);
-/* Writes the arrays, released names changed to those of this library, as "safetensors" or as a new folder of "npy" files. */
+/* Writes the arrays, released names changed to those of this library, as "safetensors", as "half" (safetensors with filters and
+ * matrices in 16 bits) or as a new folder of "npy" files. */
 CENTRA_API centra_status centra_weights_convert(const centra_weights *weights, const char *format, const char *path);
 
 /* Evaluation: every picture of a data set's classes encoded once, then heads on the same few-shot episodes */
@@ -507,6 +508,8 @@ typedef struct centra_pack_options {
     const char *filter; /* of that resizing: "bilinear" (NULL), "bicubic" or "lanczos" */
     int quality;        /* then they become what a JPEG of this quality, 1 to 100, is decoded to; 0: not */
     int halved;         /* with colours at half the resolution (4:2:0) */
+    size_t hold;   /* all splits are joined to one, "train", but for so many pictures of each class: "val"; 0: not */
+    uint64_t seed; /* which pictures these are */
 } centra_pack_options;
 
 typedef struct centra_pack_result {

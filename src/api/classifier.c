@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { BATCH_PIXELS = 32 * 84 * 84, FIRST_BATCH = 4 }; /* of a batch at most, unless one picture has more; pictures */
-enum { BATCH_BYTES = 80 << 20 };                       /* of maps on the way, for the same */
+enum { BATCH_BYTES = 96 << 20 };                       /* of maps on the way, for the same */
 enum { SMALL_BYTES = 16 << 20 }; /* of weights whose frozen form, four times as much, is no burden */
 
 status block_reserve(struct block *b, size_t count, size_t each, const char *what)
@@ -214,11 +214,13 @@ size_t classifier_batch(const centra_classifier *c)
     return size_max(1, BATCH_PIXELS / (side * side * cells_of(c)));
 }
 
-/* What a picture takes is known after the first few: a batch of a large network has fewer of them. */
-static size_t next_batch(const centra_classifier *c)
+/* What a picture takes is known after the first few: a batch of a large network has fewer of them. Those that are left are
+ * shared out evenly, as small batches cost more a picture. */
+static size_t next_batch(const centra_classifier *c, size_t left)
 {
-    const size_t most = classifier_batch(c);
-    return size_min(most, c->picture_bytes ? size_max(1, BATCH_BYTES / c->picture_bytes) : FIRST_BATCH);
+    const size_t fit = c->picture_bytes ? size_max(1, BATCH_BYTES / c->picture_bytes) : FIRST_BATCH;
+    const size_t most = size_min(fit, classifier_batch(c)), batches = size_max(1, size_div_up(left, most));
+    return size_max(1, c->picture_bytes ? size_div_up(left, batches) : size_min(left, most));
 }
 
 /* One batch through the network; the map is the tape's. */
@@ -268,7 +270,7 @@ status classifier_encode(centra_classifier *c, struct sight *sights, size_t coun
     status st = OK;
     TRY(block_reserve(&c->input, size_min(count, classifier_batch(c)), input_numbers(c) * sizeof(float), "the pixels"));
     for (size_t row = 0, n; row < count; row += n) {
-        n = size_min(next_batch(c), count - row);
+        n = next_batch(c, count - row);
         TRY(encode_batch(c, sights + row, n, row, count, out));
     }
 done:

@@ -106,6 +106,8 @@ centra_status centra_data_pack(const char *from, const char *to, const centra_pa
     struct pack_options o = {.side = wanted.side,
                              .quality = wanted.quality,
                              .halved = wanted.halved != 0,
+                             .hold = wanted.hold,
+                             .seed = wanted.seed,
                              .strict = wanted.strict != 0,
                              .images = wanted.images,
                              .log = &log,

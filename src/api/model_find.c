@@ -19,7 +19,7 @@
 #endif
 
 /* The standard model is the first of these that is there; the others follow by name. */
-static const char *const preferred[] = {"conv4-mini", "conv4-cub"};
+static const char *const preferred[] = {"resnet12-general", "conv4-mini", "conv4-cub"};
 enum { PREFERRED = sizeof preferred / sizeof *preferred };
 
 static DIR *open_in(const char *folder, const char *below, char out[PATH_MAX])

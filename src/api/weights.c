@@ -58,11 +58,12 @@ centra_status centra_weights_fingerprint(const centra_weights *weights, char hex
 
 centra_status centra_weights_convert(const centra_weights *weights, const char *format, const char *path)
 {
-    static const char *const names[] = {[WEIGHTS_SAFETENSORS] = "safetensors", [WEIGHTS_NPY] = "npy"};
+    static const char *const names[] = {
+        [WEIGHTS_SAFETENSORS] = "safetensors", [WEIGHTS_HALF] = "half", [WEIGHTS_NPY] = "npy"};
     if (!weights || !format || !path)
         return (centra_status)fail(ST_USAGE, "centra_weights_convert needs weights, a format and a path");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(format, names[i]))
             return (centra_status)weights_convert(weights->file, (enum weights_format)i, path);
-    return (centra_status)fail(ST_USAGE, "weights cannot be written as '%s'; use safetensors or npy", format);
+    return (centra_status)fail(ST_USAGE, "weights cannot be written as '%s'; use safetensors, half or npy", format);
 }

@@ -9,7 +9,7 @@
 
 struct data {
     const char *images;
-    int64_t side, quality;
+    int64_t side, quality, hold;
     int filter, chroma;
     bool strict;
     double train, val, test;
@@ -78,7 +78,9 @@ static status pack(const struct call *c, const struct data *s)
                                    .images = s->images,
                                    .filter = filters[s->filter],
                                    .quality = (int)s->quality,
-                                   .halved = s->chroma == HALVED};
+                                   .halved = s->chroma == HALVED,
+                                   .hold = (size_t)s->hold,
+                                   .seed = (uint64_t)c->common.seed};
     centra_pack_result r = {0};
     interrupt_hold();
     status st = library(centra_data_pack(c->arguments[1], c->arguments[2], &o, &watch, &r));
@@ -161,6 +163,8 @@ static const struct option data_options[] = {
     OPT_INT(struct data, quality, "quality", 0, 0, 100,
             "pack: what a JPEG of this quality leaves of each picture, after --side; 0: all of it"),
     OPT_NAME(struct data, chroma, "chroma", WHOLE, chromas, "pack: colours of that JPEG as fine as its light, or half"),
+    OPT_INT(struct data, hold, "hold", 0, 0, 100000,
+            "pack: join all splits to train, but for so many pictures of each class, which --seed draws: val; 0: not"),
     OPT_FLOAT(struct data, train, "train", 0.64, 0, 100000, "split: classes for training, a number or a fraction"),
     OPT_FLOAT(struct data, val, "val", 0.16, 0, 100000, "split: classes for validation"),
     OPT_FLOAT(struct data, test, "test", 0.2, 0, 100000, "split: classes for testing"),

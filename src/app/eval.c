@@ -45,6 +45,7 @@ static status eval_run(const struct call *c)
     progress_wipe(&progress);
     if (st != OK || progress.follows) goto done;
     if (st == OK && s->report) st = eval_page(e, s->report);
+    if (st == OK && s->save_accuracies) st = eval_save_accuracies(e, s->save_accuracies);
     if (st == OK) st = c->common.json ? eval_json(c, session, e) : eval_table(c, e);
 done:
     centra_eval_free(e);
@@ -77,6 +78,8 @@ static const struct option eval_options[] = {
     COUNT(query, "query", 15, 1, 10000, "query pictures of each class"),
     COUNT(episodes, "episodes", 10000, 1, 100000000, "how many episodes"),
     OPT_FILE(struct eval, save_episodes, "save-episodes", NULL, "write the episodes to this file"),
+    OPT_FILE(struct eval, save_accuracies, "save-accuracies", NULL,
+             "write the accuracy of each head in each episode to this file"),
     OPT_FILE(struct eval, episodes_from, "episodes-from", NULL, "play the episodes of this file instead of drawing"),
     OPT_FILE(struct eval, report, "report", NULL,
              "draw the table with its intervals into this file, report.html for instance"),

@@ -5,8 +5,8 @@
 #include "base/json.h"
 
 struct eval {
-    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *episodes_from, *report,
-        *base, *base_split;
+    const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *save_accuracies,
+        *episodes_from, *report, *base, *base_split;
     int64_t way, shot, query, episodes;
     bool per_class, strict, shuffle_labels;
 };
@@ -33,6 +33,8 @@ struct eval_paired {
 };
 void eval_json_row(struct json_writer *w, const centra_session *session, const centra_eval *e, size_t head,
                    const struct eval_paired *paired);
+/* A line of JSON for each head with the accuracy of every episode, to compare with what others have on the same ones. */
+status eval_save_accuracies(const centra_eval *e, const char *path);
 /* eval_page.c: heads by accuracy, drawn with their intervals, and their differences to the first of the list. */
 status eval_page(const centra_eval *e, const char *path);
 status eval_json(const struct call *c, const centra_session *session, const centra_eval *e);

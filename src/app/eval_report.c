@@ -3,6 +3,7 @@
 #include "app/library.h"
 #include "app/table.h"
 #include "app/terminal.h"
+#include "base/file.h"
 #include "base/json.h"
 #include <string.h>
 
@@ -218,4 +219,34 @@ status eval_json(const struct call *c, const centra_session *session, const cent
     json_array_end(&w);
     text_add(&t, "\n");
     return put(&t);
+}
+
+status eval_save_accuracies(const centra_eval *e, const char *path)
+{
+    struct file_writer f;
+    centra_eval_summary s;
+    centra_eval_row r;
+    status st = OK;
+    text t = {0};
+    centra_eval_summarise(e, &s);
+    for (size_t h = 0; library_has(centra_eval_head_row(e, h, &r)); h++) {
+        struct json_writer w;
+        json_begin(&w, &t, false);
+        json_object(&w);
+        key_text(&w, "head", r.head);
+        json_options(&w, e, h);
+        json_key(&w, "accuracy");
+        json_array(&w);
+        for (size_t i = 0; i < s.episodes; i++) json_real(&w, r.episodes[i]);
+        json_array_end(&w);
+        json_object_end(&w);
+        text_add(&t, "\n");
+    }
+    TRY(text_status(&t));
+    TRY(file_begin(path, &f));
+    file_put(&f, t.data, t.length);
+    TRY(file_commit(&f));
+done:
+    text_free(&t);
+    return st;
 }

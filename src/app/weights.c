@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include <string.h>
 
-enum { TO_SAFETENSORS, TO_NPY, TO_ONNX };
-static const char *const formats[] = {"safetensors", "npy", "onnx", NULL};
+enum { TO_SAFETENSORS, TO_HALF, TO_NPY, TO_ONNX };
+static const char *const formats[] = {"safetensors", "half", "npy", "onnx", NULL};
 
 struct weights_settings {
     int to; /* index of formats */
@@ -162,7 +162,9 @@ static status weights_run(const struct call *c)
 static const char *const what[] = {"convert", "show", NULL};
 
 static const struct option weights_options[] = {
-    OPT_NAME(struct weights_settings, to, "to", 0, formats, "convert: the format to write; npy is a new folder"),
+    OPT_NAME(
+        struct weights_settings, to, "to", 0, formats,
+        "convert: the format to write; half is safetensors with filters and matrices in 16 bits, npy a new folder"),
     OPT_TEXT(struct weights_settings, backbone, "backbone", NULL, "NAME",
              "onnx: the network of a file that does not say it"),
     OPT_INT(struct weights_settings, side, "side", 0, 0, 4096,

@@ -10,12 +10,15 @@
 #include "image/picture.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pack_options {
     size_t side; /* every picture is resized to side x side, its shape not kept; 0: as they are */
     enum resize_filter filter;
-    int quality;        /* then compressed as a JPEG of this quality; 0: not */
-    bool halved;        /* with its colours at half the resolution */
+    int quality; /* then compressed as a JPEG of this quality; 0: not */
+    bool halved; /* with its colours at half the resolution */
+    size_t hold; /* all splits are joined to one, train, but for so many pictures of each class: val; 0: splits stay */
+    uint64_t seed;      /* which they are */
     bool strict;        /* a picture that cannot be read is a failure; else it is left out with a warning */
     const char *images; /* as in struct dataset_options */
     const struct log_sink *log;

@@ -4,17 +4,19 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "data/hold.h"
 #include "data/pack.h"
 #include "data/pack_format.h"
 #include "data/source.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 256 };
+enum { AT_ONCE = 256, HOLD_STREAM = 0x401d };
 
 struct packing {
     const struct pack_options *o;
     const struct dataset *d; /* the split that is being written */
+    const bool *held;        /* of its pictures; NULL: splits stay as they are */
     size_t first;            /* of the pictures decoded now */
     struct picture picture[AT_ONCE];
     struct error why[AT_ONCE]; /* st: OK when the picture is there */
@@ -54,6 +56,7 @@ static void put_record(struct packing *p, const char *split, const char *label, 
 static void put_picture(struct packing *p, const char *split, size_t index, const struct picture *q)
 {
     const char *label = dataset_class_name(p->d, dataset_class_of(p->d, index));
+    if (p->held) split = p->held[index] ? "val" : "train";
     put_padding(p);
     put_record(p, split, label, dataset_name(p->d, index) + strlen(label) + 1, q);
     file_put(&p->file, q->rgb, q->width * q->height * 3);
@@ -116,13 +119,22 @@ static status write_some(struct packing *p, pool *threads, const char *split, si
     return st;
 }
 
-static status write_split(struct packing *p, pool *threads, const char *split, const struct dataset *d)
+/* With o->hold pictures go to train and val, whatever split they come from; `r` draws which. */
+static status write_split(struct packing *p, pool *threads, const char *split, const struct dataset *d,
+                          struct random *r)
 {
     status st = OK;
     const size_t count = dataset_count(d);
+    bool *held = p->o->hold ? calloc(size_max(count, 1), sizeof *held) : NULL;
+    if (p->o->hold && !held) TRY(fail(ST_MEMORY, "no memory to choose among %zu pictures", count));
+    if (held) TRY(hold_choose(d, p->o->hold, r, held));
     p->d = d;
-    for (p->first = 0; st == OK && p->file.st == OK && p->first < count; p->first += AT_ONCE)
-        st = write_some(p, threads, split ? split : "", size_min(AT_ONCE, count - p->first));
+    p->held = held;
+    for (p->first = 0; p->file.st == OK && p->first < count; p->first += AT_ONCE)
+        TRY(write_some(p, threads, split ? split : "", size_min(AT_ONCE, count - p->first)));
+done:
+    p->held = NULL;
+    free(held);
     return st;
 }
 
@@ -144,6 +156,7 @@ static status write_all(struct packing *p, const char *to, const char *const *sp
                         size_t n)
 {
     unsigned char header[PACK_HEADER_BYTES] = PACK_MAGIC;
+    struct random r = {.seed = p->o->seed, .stream = HOLD_STREAM};
     pool *threads = NULL;
     status st = OK;
     TRY(pool_new(p->o->threads, &threads));
@@ -151,7 +164,7 @@ static status write_all(struct packing *p, const char *to, const char *const *sp
     pack_put(header + 8, PACK_VERSION, 4);
     file_put(&p->file, header, sizeof header);
     p->at = sizeof header;
-    for (size_t i = 0; i < n; i++) TRY(write_split(p, threads, split[i], set[i]));
+    for (size_t i = 0; i < n; i++) TRY(write_split(p, threads, split[i], set[i], &r));
     if (!p->written) {
         st = fail(ST_VALUE, "'%s' is not written: none of the %zu pictures could be read", to, p->all);
         goto done;
@@ -200,9 +213,10 @@ status pack_write(const char *from, const struct pack_options *o, const char *to
     p->o = o ? o : &standard;
     TRY(check_options(p->o));
     TRY(open_splits(from, p->o, &split, set, &n));
+    if (p->o->hold) TRY(hold_check(set, n));
     for (size_t i = 0; i < n; i++) p->all += dataset_count(set[i]);
     TRY(write_all(p, to, split, set, n));
-    if (out) *out = (struct pack_result){split[0] ? n : 0, p->written, p->skipped};
+    if (out) *out = (struct pack_result){p->o->hold ? 2 : split[0] ? n : 0, p->written, p->skipped};
 done:
     for (size_t i = 0; i <= SPLITS_MOST; i++) dataset_close(set[i]);
     free(split);

@@ -52,25 +52,29 @@ var *episodic_loss(struct trainer *t, const struct pass *p)
     return l->episodes == 1 ? sum : op_affine(t->tape, sum, 1.0 / (double)l->episodes, 0);
 }
 
-/* The loss with the distance from the teacher's features of the same pictures. */
-static var *with_teacher(struct trainer *t, const struct pass *p, var *maps, var *loss)
+/* The loss with the distance from what the teacher says of the same pictures. */
+static var *with_teacher(struct trainer *t, const var *pictures, var *maps, var *loss)
 {
-    tensor taught;
-    const var *pictures = loss ? trainer_pictures(t, p, 0, p->lesson->queries) : NULL;
-    if (!pictures) return NULL;
-    const status st = teacher_features(t->teacher, &pictures->value, &taught);
+    const struct distil_settings *s = &t->settings->distil;
+    struct guidance said = {0};
+    if (!loss) return NULL;
+    const status st = teacher_features(t->teacher, &pictures->value, t->cells, &said);
     if (st != OK) return tape_fail(t->tape, st);
-    var *distance = distil_loss(t->tape, t->model.params, maps, &taught);
-    return op_add(t->tape, loss, op_affine(t->tape, distance, t->settings->distil.weight, 0));
+    var *distance = distil_loss(t->tape, t->model.params, maps, &said.pooled);
+    loss = op_add(t->tape, loss, op_affine(t->tape, distance, s->weight, 0));
+    if (!t->cells) return loss;
+    distance = distil_places_loss(t->tape, t->model.params, maps, &said.places);
+    return op_add(t->tape, loss, op_affine(t->tape, distance, s->places, 0));
 }
 
 var *pretrain_loss(struct trainer *t, const struct pass *p)
 {
     const struct lesson *l = p->lesson;
-    var *maps = trainer_encode(t, p, 0, l->queries, 0, 1, 0);
+    var *pictures = trainer_pictures(t, p, 0, l->queries);
+    var *maps = trainer_maps(t, p, pictures, 0, 1);
     const tensor *labels = op_labels(t->tape, l->labels, l->queries, t->classes);
     t->labels[0] = labels;
     if (!maps || !labels) return NULL;
     var *loss = t->pretrain->loss(t->tape, t->pretrain_settings, t->model.params, maps, labels, &t->scores[0]);
-    return t->teacher ? with_teacher(t, p, maps, loss) : loss;
+    return t->teacher ? with_teacher(t, pictures, maps, loss) : loss;
 }

@@ -80,7 +80,12 @@ static const struct option train_options[] = {
 static const struct option distil_options[] = {
     OPT_FILE(S, teacher, "teacher", NULL, "pre-training: a model whose features the network is drawn to as well"),
     OPT_TEXT(S, fingerprint, "fingerprint", NULL, "HEX", "fingerprint of the teacher's weights; others are refused"),
-    OPT_FLOAT(S, weight, "weight", 1, 0, 10000, "what the distance from the teacher counts beside the loss"), OPT_END};
+    OPT_FLOAT(S, weight, "weight", 1, 0, 10000, "what the distance from the teacher counts beside the loss"),
+    OPT_FLOAT(S, places, "places", 0, 0, 10000,
+              "what the distance counts place by place; 0: only averages are compared"),
+    OPT_INT(S, side, "side", 0, 0, 1024,
+            "side of what the teacher sees: the network's pictures, enlarged; 0: as they are"),
+    OPT_END};
 #undef S
 
 #define S struct validate_settings

@@ -52,7 +52,8 @@ struct validate_settings {
 struct distil_settings {
     const char *teacher;     /* a file of weights; NULL: none */
     const char *fingerprint; /* of the teacher's weights; NULL: any */
-    double weight;
+    double weight, places;
+    int64_t side; /* 0: as the pupil's */
 };
 
 struct run_settings {

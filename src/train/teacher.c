@@ -2,6 +2,7 @@
 #include "train/teacher.h"
 #include "base/size.h"
 #include "eval/card.h"
+#include "train/resample.h"
 #include "weights/weights.h"
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ struct teacher {
     tape *tape;              /* owned */
     float gain[3], shift[3]; /* from the pupil's normalisation to the teacher's, channel by channel */
     bool same;               /* they are the same */
+    struct resampler side;   /* owned: from the pupil's side to its own */
 };
 
 static const char *of_file(void *context, const char *key) { return weights_meta(context, key); }
@@ -61,17 +63,17 @@ done:
     return st;
 }
 
-status teacher_open(struct device *d, const char *path, const char *fingerprint, const struct transform *shown,
-                    struct teacher **out)
+status teacher_open(struct device *d, const struct teacher_options *o, struct teacher **out)
 {
     struct weights *w = NULL;
     status st = OK;
     struct teacher *t = calloc(1, sizeof *t);
-    if (!t || !(t->memory = arena_new(1 << 10))) TRY(fail(ST_MEMORY, "no memory for the teacher '%.200s'", path));
+    if (!t || !(t->memory = arena_new(1 << 10))) TRY(fail(ST_MEMORY, "no memory for the teacher '%.200s'", o->path));
     TRY(tape_new(d, TAPE_INFERENCE, &t->tape));
-    TRY(weights_open(path, &w));
-    TRY(check_fingerprint(w, path, fingerprint));
-    TRY(read_model(t, d, path, w, shown));
+    TRY(resampler_new(o->shown->side, o->side ? o->side : o->shown->side, &t->side));
+    TRY(weights_open(o->path, &w));
+    TRY(check_fingerprint(w, o->path, o->fingerprint));
+    TRY(read_model(t, d, o->path, w, o->shown));
     *out = t;
     t = NULL;
 done:
@@ -86,6 +88,7 @@ void teacher_free(struct teacher *t)
     model_free(&t->model);
     tape_free(t->tape);
     arena_free(t->memory);
+    resampler_free(&t->side);
     free(t);
 }
 
@@ -100,15 +103,35 @@ static var *renormalise(struct teacher *t, var *x)
     return op_add(t->tape, op_mul(t->tape, x, gain), shift);
 }
 
-status teacher_features(struct teacher *t, const tensor *pictures, tensor *out)
+static var *places_of(struct teacher *t, var *maps, size_t cells)
+{
+    if (!maps) return NULL;
+    const size_t *dim = maps->value.dim;
+    if (dim[2] != cells || dim[3] != cells) maps = op_adaptive_pool(t->tape, maps, cells, cells);
+    return op_reshape(t->tape, maps, 3, (size_t[]){dim[0], dim[1], cells * cells});
+}
+
+static status look(struct teacher *t, const tensor *pictures, size_t cells, struct guidance *out)
 {
     struct net_pass pass = {.mode = NET_EVAL};
     tape_reset(t->tape, TAPE_INFERENCE);
-    var *x = renormalise(t, tape_constant(t->tape, pictures));
+    var *x = resample(t->tape, &t->side, renormalise(t, tape_constant(t->tape, pictures)));
     var *maps = t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, x);
-    var *pooled = op_mean(t->tape, maps, 1u << 2 | 1u << 3, DROP_AXES);
-    if (pooled) *out = pooled->value;
+    const var *pooled = op_mean(t->tape, maps, 1u << 2 | 1u << 3, DROP_AXES);
+    const var *places = cells ? places_of(t, maps, cells) : NULL;
+    if (pooled) out->pooled = pooled->value;
+    if (places) out->places = places->value;
     return tape_status(t->tape);
+}
+
+status teacher_features(struct teacher *t, const tensor *pictures, size_t cells, struct guidance *out)
+{
+    struct device *d = tape_device(t->tape);
+    const enum maths pupils = d->maths;
+    if (pupils == MATHS_BF16) d->maths = MATHS_TF32;
+    const status st = look(t, pictures, cells, out);
+    d->maths = pupils;
+    return st;
 }
 
 /* The loss */
@@ -138,14 +161,31 @@ done:
     return st;
 }
 
-var *distil_loss(tape *t, struct params *p, var *maps, const tensor *features)
+/* 1 - cos of rows [m, C], turned, and rows [m, taught], averaged. */
+static var *apart(tape *t, struct params *p, var *rows, var *taught)
 {
     struct param *projection = params_find(p, PROJECTION);
-    if (!maps) return NULL;
     if (!projection) return tape_fail(t, fail(ST_USAGE, "the parameter %s is missing", PROJECTION));
-    var *pooled = op_mean(t, maps, 1u << 2, DROP_AXES);
-    var *turned = op_l2norm(t, op_linear(t, pooled, tape_param(t, projection), NULL), 1);
-    var *wanted = op_l2norm(t, tape_constant(t, features), 1);
-    var *cosines = op_sum(t, op_mul(t, turned, wanted), 1u << 1, DROP_AXES); /* [n] */
+    var *turned = op_l2norm(t, op_linear(t, rows, tape_param(t, projection), NULL), 1);
+    var *cosines = op_sum(t, op_mul(t, turned, op_l2norm(t, taught, 1)), 1u << 1, DROP_AXES); /* [m] */
     return op_affine(t, op_mean(t, cosines, 1u << 0, DROP_AXES), -1, 1);
+}
+
+var *distil_loss(tape *t, struct params *p, var *maps, const tensor *pooled)
+{
+    if (!maps) return NULL;
+    return apart(t, p, op_mean(t, maps, 1u << 2, DROP_AXES), tape_constant(t, pooled));
+}
+
+/* [n, C, r] to [n r, C] */
+static var *rows_of(tape *t, var *maps)
+{
+    if (!maps) return NULL;
+    const size_t *dim = maps->value.dim;
+    return op_reshape(t, op_permute(t, maps, (int[]){0, 2, 1}), 2, (size_t[]){dim[0] * dim[2], dim[1]});
+}
+
+var *distil_places_loss(tape *t, struct params *p, var *maps, const tensor *places)
+{
+    return maps ? apart(t, p, rows_of(t, maps), rows_of(t, tape_constant(t, places))) : NULL;
 }

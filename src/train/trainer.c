@@ -71,15 +71,30 @@ done:
     return st;
 }
 
-static status find_teacher(struct trainer *t, struct device *d, struct random *r)
+/* The side of the maps, whose places a teacher is asked for; they are squares, as pictures are. */
+static status find_cells(struct trainer *t, size_t locations)
+{
+    size_t side = 0;
+    if (t->settings->distil.places == 0) return OK;
+    if (t->model.extractor.kind != EXTRACT_MAP)
+        return fail(ST_USAGE, "distil.places is set, but the places of net.extractor %s are not those of a map",
+                    t->settings->net.extractor);
+    while (side * side < locations) side++;
+    t->cells = side;
+    return side * side == locations ? OK : fail(ST_SHAPE, "maps of %zu places are no squares", locations);
+}
+
+static status find_teacher(struct trainer *t, struct device *d, size_t locations, struct random *r)
 {
     const struct distil_settings *s = &t->settings->distil;
+    const struct teacher_options how = {s->teacher, s->fingerprint, (size_t)s->side, &t->transform};
     status st = OK;
     if (!s->teacher) return OK;
     if (extractor_cells(&t->model.extractor) > 1)
         return fail(ST_USAGE, "distil.teacher is set, but a teacher sees whole pictures: net.extractor must not be %s",
                     t->settings->net.extractor);
-    TRY(teacher_open(d, s->teacher, s->fingerprint, &t->transform, &t->teacher));
+    TRY(find_cells(t, locations));
+    TRY(teacher_open(d, &how, &t->teacher));
     TRY(distil_params(t->model.channels, teacher_channels(t->teacher), DT_F32, r, t->model.params));
 done:
     return st;
@@ -109,7 +124,7 @@ static status make_model(struct trainer *t, struct device *d, const struct datas
     size.channels = t->model.channels;
     TRY(count_locations(t, (size_t)s->data.side, &size.locations));
     TRY(t->pretrain->params(&size, DT_F32, &r, t->model.params));
-    TRY(find_teacher(t, d, &r));
+    TRY(find_teacher(t, d, size.locations, &r));
 done:
     return st;
 }
@@ -215,21 +230,26 @@ static var *with_mirrored(tape *t, var *x, size_t n)
     return op_concat(t, 2, (var *[]){beside, op_slice(t, x, 0, n, count)}, 0);
 }
 
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
-                    size_t mirrored)
+var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, unsigned part, unsigned parts)
 {
     const struct lesson *l = p->lesson;
     struct net_pass pass = {.mode = mode_at(t->settings, l->epoch),
                             .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch,
                                                     l->index, l->part * parts + part),
                             .calls = p->step * parts + part};
-    var *in = trainer_pictures(t, p, first, count);
-    if (mirrored) in = with_mirrored(t->tape, in, mirrored);
     var *maps = extract(t->tape, &t->model.extractor,
-                        t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, in));
+                        t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, pictures));
     if (!maps) return NULL;
     return op_reshape(t->tape, maps, 3,
                       (size_t[]){maps->value.dim[0], maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
+}
+
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+                    size_t mirrored)
+{
+    var *in = trainer_pictures(t, p, first, count);
+    if (mirrored) in = with_mirrored(t->tape, in, mirrored);
+    return trainer_maps(t, p, in, part, parts);
 }
 
 /* The first number of a tensor that is not finite, in words; OK when all are. */

@@ -22,6 +22,7 @@ struct trainer {
     const struct pretrain *pretrain;     /* NULL: episodes */
     void *pretrain_settings;             /* owned; NULL where it has none */
     struct teacher *teacher;             /* owned; NULL: none */
+    size_t cells;                        /* side of the maps that it is asked for; 0: averages alone */
     struct optimiser *optimiser;         /* owned */
     struct average *average;             /* owned; NULL: none is wanted */
     struct schedule schedule;
@@ -86,6 +87,8 @@ struct pass {
 };
 var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
                     size_t mirrored);
+/* The same of pictures that are on the tape. */
+var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, unsigned part, unsigned parts);
 /* train/showing.c: the pictures themselves, [count, 3, side, side]; and how a lesson's are shown from the stock. */
 var *trainer_pictures(struct trainer *t, const struct pass *p, size_t first, size_t count);
 status trainer_plan(struct trainer *t, const struct lesson *l, const struct picture_item **out);

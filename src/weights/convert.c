@@ -38,10 +38,17 @@ static status rename_all(const struct weights *w, const char *path, struct renam
 static status write_renamed(const struct weights *w, enum weights_format to, const char *path)
 {
     struct renamed r;
-    status st = rename_all(w, path, &r);
-    if (st == OK)
-        st = to == WEIGHTS_NPY ? weights_write_npy(path, w->count, r.array)
-                               : weights_write(path, w->count, r.array, w->metas, w->meta);
+    arena *halves = NULL;
+    status st = OK;
+    TRY(rename_all(w, path, &r));
+    if (to == WEIGHTS_HALF) {
+        if (!(halves = arena_new(1 << 16))) TRY(fail(ST_MEMORY, "no memory to write '%s'", path));
+        TRY(arrays_halve(w->path, w->count, r.array, halves));
+    }
+    TRY(to == WEIGHTS_NPY ? weights_write_npy(path, w->count, r.array)
+                          : weights_write(path, w->count, r.array, w->metas, w->meta));
+done:
+    arena_free(halves);
     renamed_free(&r);
     return st;
 }

@@ -35,6 +35,10 @@ status weights_text(struct weights *w, const char *from, size_t n, const char **
 /* weights_fingerprint for arrays that are sorted by name. */
 void arrays_fingerprint(size_t count, const struct named_array *arrays, char hex[65]);
 
+/* Arrays of two axes and more, of f32 or f64, to f16 in `memory`, each number to the nearest; vectors, which are few and may be
+ * large or small (running statistics), stay. Refuses a number that f16 cannot hold. `file` stands in messages. */
+status arrays_halve(const char *file, size_t count, struct named_array *arrays, arena *memory);
+
 /* The readers. */
 status safetensors_read(struct weights *w);
 status pth_zip_read(struct weights *w);

@@ -72,9 +72,9 @@ status weights_write_bytes(const char *name, size_t count, const struct named_ar
 status weights_write_npy(const char *path, size_t count, const struct named_array *arrays);
 
 /* Writes what is in the file under our names where they differ from the released, and as a model of ours where it is one of
- * the files of weights/foreign.h: as safetensors, metadata included, or as
+ * the files of weights/foreign.h: as safetensors, metadata included, the same with filters and matrices in f16, or as
  * a folder of .npy. */
-enum weights_format { WEIGHTS_SAFETENSORS, WEIGHTS_NPY };
+enum weights_format { WEIGHTS_SAFETENSORS, WEIGHTS_HALF, WEIGHTS_NPY };
 status weights_convert(const struct weights *w, enum weights_format to, const char *path);
 /* The fingerprint that the converted file will have. */
 status weights_convert_fingerprint(const struct weights *w, char hex[65]);

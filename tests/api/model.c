@@ -45,9 +45,9 @@ TEST(models_are_found_by_name_folder_and_preference)
     const char *name = NULL, *at = NULL;
     centra_model *m = NULL;
     centra_model_info i;
-    static const char *const files[] = {"zebra", "conv4-cub", "conv4-mini", "apple"};
-    static const char *const wanted[] = {"conv4-mini", "conv4-cub", "apple", "zebra"};
-    for (size_t k = 0; k < 4; k++) {
+    static const char *const files[] = {"zebra", "conv4-cub", "conv4-mini", "apple", "resnet12-general"};
+    static const char *const wanted[] = {"resnet12-general", "conv4-mini", "conv4-cub", "apple", "zebra"};
+    for (size_t k = 0; k < 5; k++) {
         snprintf(path, sizeof path, "%s/%s.safetensors", test_folder(), files[k]);
         EXPECT_OK(copy_file(own_model_path(), path));
     }
@@ -56,16 +56,16 @@ TEST(models_are_found_by_name_folder_and_preference)
     snprintf(path, sizeof path, "%s/best.safetensors", run);
     EXPECT_OK(copy_file(own_model_path(), path));
     setenv("CENTRA_MODELS", test_folder(), 1);
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 5; k++) {
         EXPECT_OK((status)centra_model_shipped(k, &name, &at));
         EXPECT_TEXT(name, wanted[k]);
         EXPECT(file_exists(at));
     }
-    EXPECT_STATUS((status)centra_model_shipped(4, &name, &at), ST_USAGE);
+    EXPECT_STATUS((status)centra_model_shipped(5, &name, &at), ST_USAGE);
     EXPECT_OK((status)centra_model_open(NULL, &m));
     REQUIRE(m);
     centra_model_describe(m, &i);
-    EXPECT_TEXT(i.name, "conv4-mini");
+    EXPECT_TEXT(i.name, "resnet12-general");
     centra_model_close(m);
     EXPECT_STATUS((status)centra_model_open("aple", &m), ST_USAGE);
     EXPECT_TEXT(centra_message(), "there is no model 'aple', did you mean apple?");

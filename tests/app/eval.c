@@ -1,5 +1,6 @@
 /* eval.c - transcripts of centra eval: its table, its JSON, and what it refuses. */
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "centra.h"
 #include "tests/app/program.h"
@@ -216,5 +217,38 @@ TEST(eval_of_all_heads_has_those_that_need_base_classes_when_there_are_some)
                                          "--base-split", "test", "--head.rounds", "1"));
     EXPECT_INT(r.status, 0);
     EXPECT(strstr(r.out, "\ncentroid ") && strstr(r.out, "\nproto "));
+    ran_free(&r);
+}
+
+/* A line a head, whose numbers have the mean that is shown. */
+TEST(eval_saves_the_accuracy_of_every_episode)
+{
+    char path[600];
+    char *text_of = NULL;
+    size_t n = 0, lines = 0;
+    colour_set();
+    struct ran r = program_run("", WORDS(SMALL, "--episodes", "7", "--head", "mcl-katz,proto", "--quiet", "--json",
+                                         "--save-accuracies", "each.jsonl"));
+    EXPECT_INT(r.status, 0);
+    snprintf(path, sizeof path, "%s/each.jsonl", test_folder());
+    REQUIRE(file_read(path, 1 << 20, &text_of, &n) == OK);
+    const char *shown = r.out;
+    for (char *line = text_of; *line; lines++) {
+        double sum = 0, one;
+        int count = 0, used = 0;
+        char *end = strchr(line, '\n'), *at = strstr(line, "\"accuracy\":[");
+        REQUIRE(end && at && at < end && !strncmp(line, lines ? "{\"head\":\"proto\"" : "{\"head\":\"mcl-katz\"", 15));
+        for (at += 12; sscanf(at, "%lf%n", &one, &used) == 1; at += used + (at[used] == ',')) {
+            sum += one;
+            count++;
+        }
+        EXPECT_INT(count, 7);
+        shown = strstr(shown + 1, "\"accuracy\": ");
+        REQUIRE(shown);
+        EXPECT_NEAR(strtod(shown + 12, NULL), sum / 7, 1e-9);
+        line = end + 1;
+    }
+    EXPECT_INT(lines, 2);
+    free(text_of);
     ran_free(&r);
 }

@@ -6,8 +6,8 @@
 
 const char *sample_path(const char *name)
 {
-    static char paths[8][4096];
-    static size_t turn;
+    static _Thread_local char paths[8][4096]; /* ranks of a circle are threads, and each asks for its own */
+    static _Thread_local size_t turn;
     char *path = paths[turn++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
     return path;

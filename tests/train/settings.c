@@ -74,7 +74,7 @@ TEST(settings_every_shipped_recipe_is_good)
         recipes++;
     }
     closedir(folder);
-    EXPECT_INT(recipes, 41);
+    EXPECT_INT(recipes, 42);
 }
 
 TEST(settings_of_the_paper_become_its_optimiser_and_schedule)

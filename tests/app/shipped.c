@@ -1,0 +1,76 @@
+/* shipped.c - the models that come along keep what models/README.md states: on built-in pictures the figure recorded here, on the
+ * real test classes, where they are, those of its table. */
+#include "base/file.h"
+#include "tests/app/program.h"
+#include "tests/data/sample.h"
+#include "tests/test.h"
+#include <math.h>
+#include <stdlib.h>
+
+static const struct {
+    const char *name, *set;
+    double on_patterns; /* percent, 5-way 1-shot, 300 episodes of synth:1 */
+} shipped[] = {{"conv4-mini", "mini84ravi-test.tar", 40.92},
+               {"conv4-cub", "cub-valtest.tar", 44.43},
+               {"conv4-cub-1shot", "cub-valtest.tar", 45.92}};
+enum { SHIPPED = sizeof shipped / sizeof *shipped };
+
+static const char *weights_of(size_t i)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/models/%s.safetensors", CENTRA_SOURCE_DIR, shipped[i].name);
+    return path;
+}
+
+static double after(const char *all, const char *key)
+{
+    const char *at = strstr(all, key);
+    return at ? strtod(at + strlen(key), NULL) : NAN;
+}
+
+static void play(size_t i, const char *data, const char *shot, const char *episodes, double *accuracy, double *interval)
+{
+    struct ran r = program_run("", WORDS("eval", "--weights", weights_of(i), "--data", data, "--split", "test",
+                                         "--shot", shot, "--episodes", episodes, "--json", "--quiet"));
+    EXPECT_INT(r.status, 0);
+    *accuracy = after(r.out, "\"accuracy\": ");
+    *interval = after(r.out, "\"ci95\": ");
+    ran_free(&r);
+}
+
+TEST(shipped_models_are_those_that_were_measured_on_built_in_pictures)
+{
+    for (size_t i = 0; i < SHIPPED; i++) {
+        double accuracy, interval;
+        play(i, "synth:1", "1", "300", &accuracy, &interval);
+        EXPECT_NEAR(accuracy, shipped[i].on_patterns,
+                    0.2); /* a few of 22,500 answers may tip over on another processor */
+    }
+}
+
+/* The row of the table: file | network | trained on | 5-shot | 1-shot | good for. */
+static double stated(const char *table, size_t i, int shot)
+{
+    char key[128];
+    snprintf(key, sizeof key, "\n| `%s.safetensors` |", shipped[i].name);
+    const char *at = strstr(table, key);
+    for (int bars = 0; at && bars < (shot == 5 ? 4 : 5); bars++) at = strchr(at + 1, '|');
+    return at ? after(at, "| ") : NAN;
+}
+
+TEST(shipped_models_have_the_stated_accuracy_on_real_test_classes)
+{
+    const char *folder = sample_real();
+    char *table = NULL, path[4096];
+    size_t bytes;
+    if (!folder) return;
+    REQUIRE(file_read(CENTRA_SOURCE_DIR "/models/README.md", 1 << 20, &table, &bytes) == OK);
+    for (size_t i = 0; i < SHIPPED; i++)
+        for (int shot = 1; shot <= 5; shot += 4) {
+            double accuracy, interval;
+            snprintf(path, sizeof path, "%s/%s", folder, shipped[i].set);
+            play(i, path, shot == 1 ? "1" : "5", "400", &accuracy, &interval);
+            EXPECT_NEAR(accuracy, stated(table, i, shot), 2 * interval); /* four standard errors */
+        }
+    free(table);
+}
