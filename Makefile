@@ -7,6 +7,8 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 T      ?=
 FUZZ_SECONDS ?= 30
 MINUTES ?= 30
+COUNT ?= 300
+SEED ?= 1
 
 GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 # A build folder keeps the generator it was made with.
@@ -79,7 +81,7 @@ coverage: ## lines and branches of src/ that the tests run; build-coverage/html
 	@tools/coverage.sh $(JOBS)
 
 mutants: all ## changes one operator or constant of heads and ops at a time: do the tests notice? (an hour)
-	@tools/mutants.sh $(BUILD)
+	@JOBS=$(JOBS) tools/mutants.sh $(BUILD) $(COUNT) $(SEED)
 
 torture: all ## every command with each allocation, file and transfer failing once, full disks, signals (an hour)
 	@$(BUILD)/centra-torture $(BUILD)/centra $(BUILD)/torture-shim.so

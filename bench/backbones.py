@@ -71,8 +71,7 @@ def main() -> None:
     o = parse()
     rival = ask_json([*RIVAL, "--about", "--threads", str(o.threads)])
     about = machine.describe(ask_json([o.program, "version", "--json"]), rival, o.threads)
-    for line in machine.summary(about) + [f"**WARNING: {w}**" for w in machine.warnings(about)]:
-        print(f"- {line}")
+    machine.tell(about)
     print("\nPictures of 84x84, for mobilenetv2 224x224, unless --side says otherwise; ratios: how many times as fast Centra is\n")
     print(f"| {' | '.join(HEADER)} |\n{'|---' * len(HEADER)}|", flush=True)
     results = []

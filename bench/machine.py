@@ -103,3 +103,9 @@ def summary(m: dict[str, Any]) -> list[str]:
         f"BLAS chosen by the system: {m['libblas']}; LAPACK: {m['liblapack']}",
         f"BLAS loaded by PyTorch: {', '.join(r['libraries']) or 'none seen'}",
     ]
+
+
+def tell(m: dict[str, Any]) -> None:
+    """The machine, and what speaks against figures from it, above the table"""
+    for line in summary(m) + [f"**WARNING: {w}**" for w in warnings(m)]:
+        print(f"- {line}")

@@ -2,7 +2,7 @@
  * from a data set, through the public library.
  *
  *     cc -O2 bench/unknown.c -Iinclude -Lbuild -lcentra -lm -Wl,-rpath,$PWD/build -o build/unknown
- *     build/unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED [HEAD]]]]
+ *     build/unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED [HEAD [THREADS]]]]]
  *
  * Each episode has 5 known classes with SHOT pictures and 5 other classes, 8 queries of each. AUROC is the chance that a query of
  * a known class is more familiar than one of another; false alarms are queries of known classes below 0.05, found are those of
@@ -41,6 +41,10 @@ static size_t below(size_t n) /* splitmix64 */
 /* `n` different numbers below `of`. */
 static void choose(size_t n, size_t of, size_t *out)
 {
+    if (n > of) {
+        fprintf(stderr, "unknown: %zu are to be chosen, but there are only %zu\n", n, of);
+        exit(1);
+    }
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
         out[i] = below(of);
@@ -147,14 +151,15 @@ int main(int argc, char **argv)
     centra_session *session;
     centra_classifier *classifier;
     centra_data *data;
-    if (argc < 4) return fprintf(stderr, "usage: unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED [HEAD]]]]\n"), 2;
+    if (argc < 4) return fprintf(stderr, "usage: unknown MODEL DATA SPLIT [SHOT [EPISODES [SEED [HEAD [THREADS]]]]]\n"), 2;
     const size_t shot = argc > 4 ? strtoul(argv[4], NULL, 10) : 5,
                  episodes = argc > 5 ? strtoul(argv[5], NULL, 10) : 200;
     state = argc > 6 ? strtoul(argv[6], NULL, 10) : 1;
     const centra_classifier_options how = {.head = argc > 7 ? argv[7] : NULL};
     if (shot < 1 || shot > MOST_SHOT) return fprintf(stderr, "unknown: SHOT must lie between 1 and %d\n", MOST_SHOT), 2;
     need(centra_model_open(argv[1], &model));
-    need(centra_session_open(NULL, &session));
+    const centra_session_options working = {.threads = argc > 8 ? strtoul(argv[8], NULL, 10) : 0};
+    need(centra_session_open(&working, &session));
     need(centra_classifier_new(session, model, &how, &classifier));
     need(centra_data_open(argv[2], strcmp(argv[3], "-") ? argv[3] : NULL, &data));
     struct tally t = {0};

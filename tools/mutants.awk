@@ -3,7 +3,8 @@
 # Left alone are comments, preprocessor lines, texts, assertions, messages and tables of options, and what changes no result:
 #   - how much is computed at once (chunks_rows, `numbers`, functions NAME_numbers): memory and time;
 #   - more memory than is needed where some is taken (less is tried: the sanitizers see it);
-#   - x < y against x <= y behind a line's own x != y, in orders for qsort.
+#   - x < y against x <= y behind a line's own x != y, in orders for qsort, of which the sign alone counts;
+#   - the size of attributes that an op does not have (node_new(..., NULL, 0)).
 # Operators are known by the blanks around them, which clang-format puts around those with two sides and no others.
 BEGIN {
     n = split(" + : - ; - : + ; * : / ; / : * ; < : <= ; <= : < ; > : >= ; >= : > ; == : != ; != : == ; && : || ; || : && ; += : -= ; -= : += ", rules, ";")
@@ -12,10 +13,11 @@ BEGIN {
 function trim(s) { gsub(/ /, "", s); return s }
 function tell(at, old, new) {
     if (taking && (new ~ /^ [+*] $/ || new ~ /^[0-9]/)) return
-    if (ordering && old ~ /^ [<>] $/) return
+    if (ordering && (old ~ /^ [<>] $/ || (old == "1" && substr(code, at - 2) ~ /^(\? -1 : 1|: 1);|^ -1 : 1;/))) return
+    if (old == "0" && substr(code, 1, at) ~ /node_new\(.*, NULL, 0$/) return
     printf "%s@%d@%d@%s@%s\n", FILENAME, FNR, at, old, new
 }
-FNR == 1 { comment = 0; counting = 0 }
+FNR == 1 { comment = 0; counting = 0; telling = 0 }
 {
     line = $0
     code = ""
@@ -33,8 +35,10 @@ FNR == 1 { comment = 0; counting = 0 }
     if (code ~ /^}/) counting = 0
     if (code ~ /^(static )?size_t ([a-z]+_numbers|chunks_rows)\(/) counting = 1
     if (counting) next
-    if (code ~ /^[ ]*#/ || code ~ /assert|fail\(|tape_fail|OPT_|static const|_Static|chunks_rows|size_t numbers|enum \{|^const|^extern/ || before ~ /fail\($/) { before = code; next }
-    before = code
+    telling = telling && !told
+    told = code ~ /;[ ]*$/
+    if (code ~ /fail\(/) telling = 1 # up to the end of the statement
+    if (telling || code ~ /^[ ]*#/ || code ~ /assert|OPT_|static const|_Static|chunks_rows|size_t numbers|enum \{|^const|^extern/) next
     taking = code ~ /tape_host\(|alloc\(|host_zeros\(/
     ordering = code ~ /if \(.* != .*\) return .* [<>] .* \? -1 : 1;/
     for (r = 1; r <= n; r++) {

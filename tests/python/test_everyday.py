@@ -1,0 +1,74 @@
+"""docs/everyday.md shows what its records say, and the regression that heads are compared with is one."""
+from __future__ import annotations
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+
+import everyday_page
+import logistic
+
+RECORDS, PAGE = ROOT / "docs" / "results" / "everyday.jsonl", ROOT / "docs" / "everyday.md"
+
+
+class Page(unittest.TestCase):
+    def test_the_page_is_made_from_its_records(self) -> None:
+        page = PAGE.read_text()
+        self.assertEqual(page, everyday_page.with_tables(page, everyday_page.read(RECORDS)))
+
+    def test_no_head_has_two_records_and_all_have_an_interval(self) -> None:
+        seen = set()
+        for r in everyday_page.read(RECORDS):
+            key = (r["model"], r["set"], r["way"], r["shot"], r["head"], json.dumps(r.get("options"), sort_keys=True))
+            self.assertNotIn(key, seen)
+            seen.add(key)
+            if r.get("kind") != "unknown":
+                self.assertGreater(r["ci95"], 0)
+
+    def test_a_table_shows_every_record(self) -> None:
+        def record(**more: object) -> dict[str, object]:
+            return {"model": "m", "set": "cub", "way": "5", "shot": 1, "head": "proto", "options": {}, "classes": 5, "query": 15,
+                    "episodes": 2000, "accuracy": 61.239, "ci95": 0.5, "paired": {}, **more}
+
+        against = {everyday_page.REGRESSION: {"difference": -1.5, "ci95": 0.25}}
+        shown = everyday_page.tables([
+            record(head=everyday_page.REGRESSION), record(paired=against), record(set="plants", accuracy=7.0, paired=against),
+            record(head="dn4", episodes=200, paired=against),
+            {"kind": "unknown", "model": "m", "set": "cub", "way": "unknown", "shot": 5, "head": "mcl-ridge", "episodes": 100,
+             "accuracy": 90.0, "ece": 0.01, "ece_after": 0.02, "auroc": 0.8, "false_alarms": 3.0, "found": 30.0}])
+        for line in ("### m, 5-way, 1-shot", "2,000 episodes (dn4: 200), 15 queries of a class; in brackets the difference to "
+                     "logistic regression on the same episodes.", "| head | cub | plants |",
+                     "| logistic regression | 61.24 +- 0.50 | - |", "| proto | 61.24 +- 0.50 (-1.50 +- 0.25) | 7.00 +- 0.50 (-1.50 +- 0.25) |",
+                     "| m | cub | mcl-ridge | 100 | 90.0 % | 0.010, 0.020 | 0.800 | 3.0 %, 30.0 % |"):
+            self.assertIn(line + "\n", shown)
+
+
+class Regression(unittest.TestCase):
+    def problem(self) -> tuple[np.ndarray, np.ndarray]:
+        r = np.random.default_rng(5)
+        x = logistic.unit(r.normal(size=(30, 12)) + np.repeat(np.eye(3, 12), 10, 0))
+        return x @ x.T + logistic.BIAS, np.eye(3)[np.repeat(np.arange(3), 10)]
+
+    def test_both_ways_find_the_point_without_a_slope(self) -> None:
+        kernel, y = self.problem()
+        for solve in (logistic.newton, logistic.bounded):
+            a = solve(kernel, y)
+            slope = logistic.softmax(kernel @ a) - y + logistic.PENALTY * a
+            self.assertLess(np.abs(slope).max(), 2e-5)
+        self.assertLess(np.abs(kernel @ (logistic.newton(kernel, y) - logistic.bounded(kernel, y))).max(), 1e-2)
+
+    def test_intervals_are_students(self) -> None:
+        for n, t, near in ((5, 2.57058, 3e-3), (19, 2.09302, 1e-4), (99, 1.98422, 1e-4), (1999, 1.96115, 1e-4)):
+            self.assertAlmostEqual(logistic.student(n), t, delta=near)
+        x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        self.assertAlmostEqual(logistic.interval(x), 2.5706 * np.sqrt(3.5 / 6), delta=3e-3)
+
+
+if __name__ == "__main__":
+    unittest.main()
