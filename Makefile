@@ -15,7 +15,7 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo docs bench lint format fuzz fuzz-campaign valgrind browser wheel coverage mutants torture install dist deb \
+.PHONY: all configure deps test check demo docs bench lint format fuzz fuzz-campaign valgrind races browser wheel coverage mutants torture install dist deb \
 	deb-check clean help
 .DEFAULT_GOAL := all
 
@@ -68,6 +68,9 @@ valgrind: ## memory check of the portable path
 	@tools/deps.sh valgrind
 	@$(MAKE) --no-print-directory all
 	@tools/valgrind.sh $(BUILD)
+
+races: all ## the tests of a GPU under compute-sanitizer, memory and races
+	@tools/races.sh $(BUILD)
 
 browser: all ## the page of centra serve, driven in Chromium
 	@tools/browser.sh $(BUILD)

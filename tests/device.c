@@ -12,12 +12,16 @@ const char *test_device(void)
     return name && *name && strcmp(name, "cpu") ? name : NULL;
 }
 
-status test_device_open(pool *threads, const char *isa, struct device **out)
+status test_cpu_open(pool *threads, const char *isa, struct device **out)
 {
     const struct kernels *kernels;
-    if (test_device()) return plugin_open(test_device(), out);
     const status st = kernels_choose(isa, &kernels);
     return st == OK ? cpu_open(threads, kernels, out) : st;
+}
+
+status test_device_open(pool *threads, const char *isa, struct device **out)
+{
+    return test_device() ? plugin_open(test_device(), out) : test_cpu_open(threads, isa, out);
 }
 
 bool test_is_for_cpu(void)

@@ -12,6 +12,8 @@
 const char *test_device(void);
 /* Opens that device; on the CPU with the instruction set `isa` (NULL: as usual). */
 status test_device_open(pool *threads, const char *isa, struct device **out);
+/* The CPU whatever the device under test is: what that is compared with. */
+status test_cpu_open(pool *threads, const char *isa, struct device **out);
 /* An arena over memory that both the host and the test device can follow; NULL when there is none. The device is open. */
 arena *test_device_arena(size_t first_block_bytes);
 /* For tests of what only the CPU promises: true, and the test is marked as skipped, on another device. */

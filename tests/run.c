@@ -59,6 +59,12 @@ void test_failed(const char *file, int line, const char *format, ...)
 void test_skip(const char *reason) { skipped = reason; }
 uint64_t test_seed(void) { return seed; }
 
+bool test_brief(void)
+{
+    const char *asked = getenv("CENTRA_TEST_BRIEF");
+    return asked && *asked && strcmp(asked, "0") != 0;
+}
+
 struct random test_random(void)
 {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */

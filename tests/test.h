@@ -37,6 +37,8 @@ void test_register(struct test *t);
 void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void test_skip(const char *reason); /* marks the running test as skipped, loudly; return from it afterwards */
 uint64_t test_seed(void);           /* --seed N, else fixed; printed when something fails */
+/* CENTRA_TEST_BRIEF: under tools that slow a device down a thousandfold, the fewest cases that reach every kernel. */
+bool test_brief(void);
 /* A random stream for this test, from the seed and the test's name. */
 struct random test_random(void);
 /* The folder of the golden vectors (CENTRA_GOLDEN, else ../shared/golden from the source folder), or NULL. */

@@ -1,7 +1,5 @@
 /* rig.c - episodes, walks over them, and the plain definition. */
 #include "tests/heads/rig.h"
-#include "tests/device.h"
-#include "tests/strict.h"
 #include "tests/test.h"
 #include <stdlib.h>
 
@@ -58,16 +56,7 @@ void maps_free(struct maps *m)
 
 bool rig_open(struct world *w, const char *isa, size_t threads, dtype type)
 {
-    status st = OK;
-    *w = (struct world){.type = type};
-    TRY(pool_new(threads, &w->threads));
-    TRY(test_device_open(w->threads, isa, &w->dev));
-    strict_watch(w->dev);
-    TRY(tape_new(w->dev, TAPE_TRAINING, &w->t));
-done:
-    EXPECT_OK(st);
-    if (st != OK) world_close(w);
-    return st == OK;
+    return world_open_isa(w, isa, threads, type, TAPE_TRAINING);
 }
 
 static void answer_reserve(const struct maps *m, struct answer *out)

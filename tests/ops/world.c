@@ -4,18 +4,36 @@
 #include "tests/strict.h"
 #include "tests/test.h"
 
-bool world_open(struct world *w, size_t threads, dtype type, enum tape_mode mode)
+typedef status opener(pool *threads, const char *isa, struct device **out);
+
+static bool open_by(struct world *w, opener *device_open, const char *isa, size_t threads, enum tape_mode mode)
 {
-    *w = (struct world){.type = type};
     status st = OK;
     TRY(pool_new(threads, &w->threads));
-    TRY(test_device_open(w->threads, NULL, &w->dev));
+    TRY(device_open(w->threads, isa, &w->dev));
     strict_watch(w->dev);
     TRY(tape_new(w->dev, mode, &w->t));
 done:
     EXPECT_OK(st);
     if (st != OK) world_close(w);
     return st == OK;
+}
+
+bool world_open(struct world *w, size_t threads, dtype type, enum tape_mode mode)
+{
+    return world_open_isa(w, NULL, threads, type, mode);
+}
+
+bool world_open_isa(struct world *w, const char *isa, size_t threads, dtype type, enum tape_mode mode)
+{
+    *w = (struct world){.type = type};
+    return open_by(w, test_device_open, isa, threads, mode);
+}
+
+bool world_open_cpu(struct world *w, size_t threads, dtype type, enum tape_mode mode)
+{
+    *w = (struct world){.type = type};
+    return open_by(w, test_cpu_open, NULL, threads, mode);
 }
 
 void world_close(struct world *w)

@@ -14,6 +14,10 @@ struct world {
 
 /* False, with a failed expectation, when something could not be opened. */
 bool world_open(struct world *w, size_t threads, dtype type, enum tape_mode mode);
+/* The same with an instruction set of the CPU by name (NULL: as usual). */
+bool world_open_isa(struct world *w, const char *isa, size_t threads, dtype type, enum tape_mode mode);
+/* The same on the CPU, whichever device is under test. */
+bool world_open_cpu(struct world *w, size_t threads, dtype type, enum tape_mode mode);
 void world_close(struct world *w);
 
 /* A leaf that wants a gradient, and a constant, from host numbers. */
