@@ -283,7 +283,8 @@ CENTRA_API centra_status centra_net_new(centra_session *session, const char *nam
                                         size_t option_count, centra_precision precision, uint64_t seed,
                                         centra_net **out);
 CENTRA_API void centra_net_free(centra_net *net);
-/* Parameters from a file (safetensors, .pth, a folder of .npy), by our names or the released ones. All or none are loaded. */
+/* Parameters from a file (safetensors, .pth, a folder of .npy), a run's folder or the model of that name, by our names or the released
+ * ones. All or none are loaded. */
 CENTRA_API centra_status centra_net_load(centra_net *net, const char *path);
 /* Another extractor than "map". */
 CENTRA_API centra_status centra_net_extractor(centra_net *net, const char *extractor);
@@ -320,7 +321,8 @@ typedef struct centra_array_info {
     const void *data; /* little-endian, row-major; valid until the file is closed, as all pointers here */
 } centra_array_info;
 
-/* Reads and checks the whole file. Close with centra_weights_close. */
+/* Reads and checks the whole file. `path` may be a run's folder, which means its best.safetensors, or the name of a model. Close
+ * with centra_weights_close. */
 CENTRA_API centra_status centra_weights_open(const char *path, centra_weights **out);
 CENTRA_API void centra_weights_close(centra_weights *weights);
 CENTRA_API const char *centra_weights_kind(const centra_weights *weights); /* "safetensors", "pth", ... */

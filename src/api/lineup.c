@@ -4,26 +4,19 @@
  * told. The card's words about a head count for that head alone. */
 #include "api/lineup.h"
 #include "api/model_find.h"
-#include "base/file.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* A path counts before the name of a model. */
 static status keep_path(struct lineup *l, const char *weights)
 {
-    static const char best[] = "/best.safetensors";
     char found[PATH_MAX];
-    void *memory;
-    if (!file_exists(weights) && model_find_name(weights, found)) weights = found;
-    const size_t n = strlen(weights);
-    const status st = arena_take(l->memory, n + sizeof best, 1, &memory);
-    if (st != OK) return st;
-    char *path = memory;
-    memcpy(path, weights, n);
-    memcpy(path + n, best, sizeof best);
-    if (!file_exists(path)) path[n] = '\0'; /* no run's folder: the file itself, or a folder of arrays */
-    l->path = path;
-    return OK;
+    void *memory = NULL;
+    status st = OK;
+    TRY(model_find_weights(weights, found));
+    TRY(arena_take(l->memory, strlen(found) + 1, 1, &memory));
+    l->path = memcpy(memory, found, strlen(found) + 1);
+done:
+    return st;
 }
 
 /* The extractor that was asked for, else the one that the file was trained with. */
@@ -139,12 +132,11 @@ done:
 
 static status open_heads(struct lineup *l, centra_session *s, const centra_eval_options *o, const struct log_sink *log)
 {
-    const centra_eval_head own = {.name = l->card.head};
+    const centra_eval_head own = {.name = l->card.head ? l->card.head : model_standard_head};
     const centra_eval_head *asked = o->head_count ? o->heads : &own;
     const size_t count = o->head_count ? o->head_count : 1;
     status st = OK;
-    if (!o->head_count && !l->card.head)
-        return fail(ST_USAGE, "no head is named, and there are no weights that say which they were trained with");
+    if (!o->head_count && !o->weights) return fail(ST_USAGE, "neither a head nor weights are named; name a head");
     l->head = calloc(count, sizeof *l->head);
     if (!l->head) return fail(ST_MEMORY, "no memory for %zu heads", count);
     for (size_t i = 0; i < count; i++) {

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of files that name none: networks that were not trained with a head of ours (docs/everyday.md has what it was chosen by). */
-static const char STANDARD_HEAD[] = "mcl-ridge";
-
 static status keep(arena *memory, const char *s, size_t n, const char **out)
 {
     void *kept = NULL;
@@ -66,7 +63,7 @@ static status read_card(centra_model *m)
         m->card.transform.pad = 0;
     }
     m->info.backbone = m->card.backbone;
-    m->info.head = m->card.head ? m->card.head : STANDARD_HEAD;
+    m->info.head = m->card.head ? m->card.head : model_standard_head;
     m->info.extractor = m->card.extractor ? m->card.extractor : "map";
     m->info.side = m->card.transform.side;
     m->info.data = said(m, "data");

@@ -118,6 +118,8 @@ status models_default(const struct models *m, char out[MODEL_NAME_ROOM])
     return OK;
 }
 
+const char model_standard_head[] = "mcl-ridge";
+
 /* A path: the best model of a run's folder, or the file itself. False when there is neither. */
 static bool find_file(const char *given, char out[PATH_MAX])
 {
@@ -143,6 +145,14 @@ bool model_find_name(const char *name, char out[PATH_MAX])
     const bool found = find_on(m, name, out);
     free(m);
     return found;
+}
+
+status model_find_weights(const char *given, char out[PATH_MAX])
+{
+    if (!file_exists(given) && model_find_name(given, out)) return OK;
+    if (find_file(given, out)) return OK;
+    const int n = plain_snprintf(out, PATH_MAX, "%s", given);
+    return n >= 0 && n < PATH_MAX ? OK : fail(ST_USAGE, "a path of %zu characters is too long", strlen(given));
 }
 
 /* A store that cannot be read does not stand in the way of a model that came along. */

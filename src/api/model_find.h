@@ -26,4 +26,10 @@ status models_default(const struct models *m, char out[MODEL_NAME_ROOM]);
 status model_find(const char *given, char out[PATH_MAX]);
 /* The file of the model of that name; false when there is none. What stands at the path itself is not looked at. */
 bool model_find_name(const char *name, char out[PATH_MAX]);
+/* Where the arrays of a file, a folder of arrays, a run's folder or a model's name are. A path counts before a name; what is neither
+ * comes back as it was given. */
+status model_find_weights(const char *given, char out[PATH_MAX]);
+
+/* Of models that name none: networks that were not trained with a head of ours (docs/everyday.md has what it was chosen by). */
+extern const char model_standard_head[];
 #endif

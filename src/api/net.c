@@ -3,6 +3,7 @@
  * Pictures go through in batches, so that memory does not grow with their number; with running statistics a picture's
  * features do not depend on its neighbours. */
 #include "api/net.h"
+#include "api/model_find.h"
 #include "base/size.h"
 #include "weights/weights.h"
 #include <stdlib.h>
@@ -66,10 +67,12 @@ void centra_net_free(centra_net *n)
 centra_status centra_net_load(centra_net *n, const char *path)
 {
     static const char *const ignore[] = {"head.", "pre.", NULL}; /* a model's file holds its head as well */
+    char found[PATH_MAX];
     struct weights *w = NULL;
     status st = OK;
     if (!n || !path) return (centra_status)fail(ST_USAGE, "centra_net_load needs a network and a path");
-    TRY(weights_open(path, &w));
+    TRY(model_find_weights(path, found));
+    TRY(weights_open(found, &w));
     TRY(weights_load(w, n->params, "", ignore));
     n->batches = 0;
 done:

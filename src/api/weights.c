@@ -1,5 +1,6 @@
 /* weights.c - the public calls on files of named arrays. */
 #include "weights/weights.h"
+#include "api/model_find.h"
 #include "centra.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,16 @@ struct centra_weights {
 centra_status centra_weights_open(const char *path, centra_weights **out)
 {
     if (!path || !out) return (centra_status)fail(ST_USAGE, "a path and a place for the weights are needed");
+    char found[PATH_MAX];
+    status st = OK;
     centra_weights *w = calloc(1, sizeof *w);
-    if (!w) return (centra_status)fail(ST_MEMORY, "no memory to open '%s'", path);
-    status st = weights_open(path, &w->file);
-    if (st == OK) *out = w;
-    else free(w);
+    if (!w) TRY(fail(ST_MEMORY, "no memory to open '%s'", path));
+    TRY(model_find_weights(path, found));
+    TRY(weights_open(found, &w->file));
+    *out = w;
+    w = NULL;
+done:
+    free(w);
     return (centra_status)st;
 }
 

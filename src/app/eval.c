@@ -67,7 +67,8 @@ static const struct option eval_options[] = {
              "a data set of base classes, those that the network was trained on, for heads that need it"),
     OPT_TEXT(struct eval, base_split, "base-split", NULL, "NAME", "its split; train where the set has splits"),
     OPT_TEXT(struct eval, head, "head", NULL, "LIST",
-             "heads to compare, NAME[:KEY=VALUE...] between commas, or all; else the one of the weights"),
+             "heads to compare, NAME[:KEY=VALUE...] between commas, or all; else the one of the weights, or mcl-ridge "
+             "where they name none"),
     OPT_TEXT(struct eval, backbone, "backbone", NULL, "NAME",
              "the network, where the weights do not say; without weights a random start"),
     OPT_TEXT(

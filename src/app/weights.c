@@ -172,6 +172,8 @@ static const struct option weights_options[] = {
     OPT_END};
 
 static const char *const weights_details[] = {
+    "FILE is safetensors, .pth, a folder of .npy files, a run's folder (its best.safetensors), or a name that centra "
+    "models list shows.",
     "--to onnx writes the network itself, for ONNX Runtime and others: opset 17, batch norms folded into the "
     "convolutions, mean and deviation of the colours in front. Its input is [n, 3, side, side] for any n, pixels "
     "divided "

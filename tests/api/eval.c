@@ -1,6 +1,7 @@
 /* eval.c - evaluations through centra.h: from files to accuracies, and what is refused. */
 #include "centra.h"
 #include "eval/card.h"
+#include "tests/api/netfile.h"
 #include "tests/data/sample.h"
 #include "tests/eval/colours.h"
 #include "tests/ops/world.h"
@@ -209,6 +210,27 @@ done:
     return st == OK;
 }
 
+/* conv4 of width 8 in a file that says no head. */
+TEST(eval_takes_the_standard_head_where_the_weights_name_none)
+{
+    static const struct meta says[] = {{"backbone", "conv4"}, {"options", "net.width=8"}, {"input", "16"}};
+    struct heard h;
+    centra_eval_row row;
+    colour_set();
+    REQUIRE(netfile_write(sample_path("plain.safetensors"),
+                          &(struct netfile){.net = "conv4", .options = "net.width=8", .metas = 3, .meta = says}));
+    centra_eval_options o = small(&h);
+    o.backbone = NULL;
+    o.heads = NULL;
+    o.net_option_count = o.head_count = 0;
+    o.weights = sample_path("plain.safetensors");
+    centra_eval *e = run(&o, 1);
+    REQUIRE(e);
+    EXPECT_OK((status)centra_eval_head_row(e, 0, &row));
+    EXPECT_TEXT(row.head, "mcl-ridge");
+    centra_eval_free(e);
+}
+
 TEST(eval_takes_network_head_and_options_from_a_runs_folder)
 {
     struct heard h;
@@ -269,7 +291,7 @@ TEST(eval_refuses_what_cannot_be_with_what_would_be_right)
     o = small(&h);
     o.head_count = 0;
     EXPECT_STATUS(refused(&o), ST_USAGE);
-    EXPECT(strstr(error_text(), "no head is named"));
+    EXPECT(strstr(error_text(), "neither a head nor weights are named"));
     sample_file("set/test/c1/3.ppm", "nothing", 7);
     o = small(&h);
     o.strict = 1;

@@ -1,5 +1,6 @@
 /* weights.c - transcripts of centra weights. */
 #include "tests/app/program.h"
+#include "tests/data/sample.h"
 #include "tests/test.h"
 #include <stdio.h>
 
@@ -20,6 +21,24 @@ TEST(weights_show_lists_names_types_shapes_and_the_same_fingerprint_after_conver
     EXPECT_TEXT(y, x);
     ran_free(&a);
     ran_free(&b);
+}
+
+/* A folder of arrays stays one where it has no best.safetensors; a path counts before a model's name. */
+TEST(weights_take_a_runs_folder_and_the_name_of_a_model)
+{
+    sample_file("run/recipe.txt", "", 0);
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), sample_path("run/best.safetensors"));
+    struct ran folder = program_run("", WORDS("weights", "show", sample_path("run")));
+    struct ran file = program_run("", WORDS("weights", "show", sample_path("run/best.safetensors")));
+    struct ran name = program_run("", WORDS("weights", "show", "conv4-mini"));
+    EXPECT_INT(folder.status, 0);
+    EXPECT(!strncmp(file.out, "safetensors, 9 arrays", 21));
+    EXPECT_TEXT(folder.out, file.out);
+    EXPECT_INT(name.status, 0);
+    EXPECT(strstr(name.out, "backbone: conv4\n"));
+    ran_free(&folder);
+    ran_free(&file);
+    ran_free(&name);
 }
 
 TEST(weights_convert_to_a_folder_of_npy_keeps_every_array)
