@@ -169,3 +169,31 @@ VALUE_TEST(a_first_layer_in_one_op_is_refused_in_words)
                                                 : "op rgb_norm: the gain is f64 [3]; there are 2 channels of f64");
     tape_reset(w->t, TAPE_TRAINING);
 }
+
+/* Each of them alone is reason enough: no pictures, one row or one column of results, a slope below 0. */
+VALUE_TEST(a_first_layer_in_one_op_refuses_what_cannot_be_pooled)
+{
+    static const struct {
+        size_t dim[3];
+        double slope;
+        const char *why;
+    } bad[] = {{{0, 4, 4}, 0.2, "0 maps of 2 x 2 and slope 0.2"},
+               {{2, 3, 4}, 0.2, "2 maps of 1 x 2 and slope 0.2"},
+               {{2, 4, 3}, 0.2, "2 maps of 2 x 1 and slope 0.2"},
+               {{2, 4, 4}, -0.2, "2 maps of 2 x 2 and slope -0.2"}};
+    const size_t three[] = {3};
+    double x[2 * 4 * 4 * 3] = {0}, weights[3 * 3 * 3 * 3] = {0}, ones[3] = {1, 1, 1};
+    if (!offered(w)) return;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct side s;
+        tape_reset(w->t, TAPE_TRAINING);
+        for (int k = 1; k < LEAVES; k++) add_param(w, &s, k, 1, three, ones);
+        const struct batch_norm bn = {&s.p[GAIN], &s.p[BIAS], &s.p[MEAN], &s.p[VARIANCE], 0.1, 1e-5};
+        var *pictures = world_constant(w, DIMS(bad[i].dim[0], bad[i].dim[1], bad[i].dim[2], 3), x);
+        EXPECT(!op_rgb_norm(w->t, pictures, world_leaf(w, DIMS(3, 3, 3, 3), weights), &bn, 0, bad[i].slope));
+        EXPECT_STATUS(tape_status(w->t), ST_SHAPE);
+        if (!strstr(error_text(), bad[i].why))
+            test_failed(__FILE__, __LINE__, "'%s' does not say '%s'", error_text(), bad[i].why);
+    }
+    tape_reset(w->t, TAPE_TRAINING);
+}
