@@ -170,6 +170,22 @@ VALUE_TEST(a_first_layer_in_one_op_is_refused_in_words)
     tape_reset(w->t, TAPE_TRAINING);
 }
 
+/* Three channels, three rows and three columns: none of them may be missing. */
+VALUE_TEST(a_first_layer_in_one_op_is_for_3x3_filters_of_three_colours)
+{
+    static const size_t bad[][4] = {{3, 4, 3, 3}, {3, 3, 1, 3}, {3, 3, 3, 1}};
+    double x[2 * 4 * 4 * 4] = {0}, weights[3 * 4 * 3 * 3] = {0};
+    if (!offered(w)) return;
+    var *pictures = world_constant(w, DIMS(2, 4, 4, 3), x), *flat = world_constant(w, DIMS(2, 4, 12), x);
+    const var *good = world_leaf(w, DIMS(3, 3, 3, 3), weights), *vectors = world_leaf(w, DIMS(3, 3, 3), weights);
+    EXPECT(op_rgb_norm_offered(w->t, pictures, &good->value) && !op_rgb_norm_offered(w->t, flat, &good->value));
+    EXPECT(!op_rgb_norm_offered(w->t, pictures, &vectors->value));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const var *other = world_leaf(w, 4, bad[i], weights);
+        EXPECT(!op_rgb_norm_offered(w->t, pictures, &other->value));
+    }
+}
+
 /* Each of them alone is reason enough: no pictures, one row or one column of results, a slope below 0. */
 VALUE_TEST(a_first_layer_in_one_op_refuses_what_cannot_be_pooled)
 {
