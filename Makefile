@@ -72,7 +72,7 @@ valgrind: ## memory check of the portable path
 browser: all ## the page of centra serve, driven in Chromium
 	@tools/browser.sh $(BUILD)
 
-slurm: all ## several processes under srun, in a Slurm of one node that lasts as long as the tests (root)
+slurm: all ## several processes under srun, in a Slurm of two nodes that lasts as long as the tests (root)
 	@tools/slurm.sh $(BUILD)/centra-tests peers/slurm
 
 wheel: ## the Python package in build/wheel: a wheel and its sources, made offline

@@ -1,12 +1,12 @@
 #!/bin/sh
-# slurm.sh COMMAND... - a Slurm of one node that listens on loopback alone, for as long as COMMAND takes: its own key, ports
-# and folder, nothing of an installed cluster is read or changed. Ends with COMMAND's status, or with 77 and a line
-# that says so where something is missing. Needs root: slurmd starts its steps as whoever asked for them.
+# slurm.sh COMMAND... - a Slurm on this machine alone, for as long as COMMAND takes: two nodes, one and two, of four processors
+# each, whatever there is. It has its own folder, its own ports and a key that guards them; nothing of an installed cluster is read or
+# changed. Ends with COMMAND's status, or with 77 and a line that says so where something is missing. Needs root, as slurmd does.
 set -eu
 skip() { echo "slurm: SKIPPED: $1"; exit 77; }
 PATH=$PATH:/usr/sbin:/sbin
-for program in munged slurmctld slurmd srun sinfo; do
-    command -v $program > /dev/null 2>&1 || skip "there is no $program (Debian: slurm-wlm, munge)"
+for program in munged slurmctld slurmd srun unshare; do
+    command -v $program > /dev/null 2>&1 || skip "there is no $program (Debian: slurm-wlm, munge, util-linux)"
 done
 [ "$(id -u)" -eq 0 ] || skip "slurmd has to be started by root"
 host=$(hostname -s)
@@ -14,7 +14,7 @@ getent hosts "$host" > /dev/null || skip "this machine does not know its own nam
 
 work=$(mktemp -d /tmp/slurm.XXXXXX) # short: the names of sockets in it have 107 letters at most
 chmod 755 "$work"
-port=$((20000 + $$ % 5000 * 2))
+port=$((20000 + $$ % 4000 * 3))
 daemons=""
 clean() {
     trap '' INT TERM
@@ -28,7 +28,7 @@ clean() {
     done
     rm -rf "$work"
 }
-idle() { sinfo -h -o %T 2> /dev/null | grep -q idle; }
+idle() { [ "$(sinfo -h -t idle -o %D 2> /dev/null)" = 2 ]; }
 gone() { case $(ps -o stat= -p "$daemon") in '' | Z*) ;; *) return 1 ;; esac; }
 waits() { # waits FIFTHS CONDITION: whether it came true
     left=$1
@@ -41,39 +41,42 @@ waits() { # waits FIFTHS CONDITION: whether it came true
 trap clean EXIT
 trap 'exit 1' INT TERM
 
-mkdir "$work/state" "$work/spool"
+mkdir "$work/state" "$work/one" "$work/two"
 (umask 077 && head -c 128 /dev/urandom > "$work/key")
-# Four processors, whatever the machine has: tests start four ranks.
 cat > "$work/slurm.conf" << END
 ClusterName=centra
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=$port
-SlurmdPort=$((port + 1))
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=$work/munge
 StateSaveLocation=$work/state
-SlurmdSpoolDir=$work/spool
+SlurmdSpoolDir=$work/%n
+TmpFS=$work/%n
 SlurmctldPidFile=$work/slurmctld.pid
-SlurmdPidFile=$work/slurmd.pid
+SlurmdPidFile=$work/%n.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 ReturnToService=2
-NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
-PartitionName=all Nodes=$host Default=YES State=UP
+NodeName=one NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=4
+NodeName=two NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=4
+PartitionName=all Nodes=one,two Default=YES State=UP
 END
+for variable in $(env | sed -n 's/^\(SLURM_[A-Z0-9_]*\)=.*/\1/p'); do unset "$variable"; done # of a job that we are in
 export SLURM_CONF="$work/slurm.conf"
 
 munged -F --key-file="$work/key" --socket="$work/munge" --pid-file="$work/munge.pid" --seed-file="$work/seed" --force > "$work/munged.log" 2>&1 &
 daemons=$!
 slurmctld -D > "$work/slurmctld.log" 2>&1 &
 daemons="$! $daemons"
-slurmd -D > "$work/slurmd.log" 2>&1 &
-daemons="$! $daemons"
-waits 100 idle || { tail -n 5 "$work"/*.log; skip "the node was not ready after 20 s"; }
+for node in one two; do # with a name of its own: Open MPI calls memory that processes share by the host's
+    unshare -u sh -c "hostname $node; exec slurmd -D -N $node" > "$work/$node.log" 2>&1 &
+    daemons="$! $daemons"
+done
+waits 100 idle || { tail -n 5 "$work"/*.log; skip "its nodes were not ready after 20 s"; }
 : > "$work/ready"
 status=0
 "$@" || status=$?
