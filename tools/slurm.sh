@@ -1,7 +1,7 @@
 #!/bin/sh
 # slurm.sh COMMAND... - a Slurm on this machine alone, for as long as COMMAND takes: two nodes, one and two, of four processors
-# each, whatever there is. It has its own folder, its own ports and a key that guards them; nothing of an installed cluster is read or
-# changed. Ends with COMMAND's status, or with 77 and a line that says so where something is missing. Needs root, as slurmd does.
+# each, whatever there is. It has its own folder, its own ports and a key that guards them; nothing of an installed cluster is
+# read or changed. Ends with COMMAND's status, or with 77 and a line that says so where something is missing. Needs root, as slurmd does.
 set -eu
 skip() { echo "slurm: SKIPPED: $1"; exit 77; }
 PATH=$PATH:/usr/sbin:/sbin
