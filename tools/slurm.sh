@@ -18,7 +18,7 @@ port=$((20000 + $$ % 4000 * 3))
 daemons=""
 clean() {
     trap '' INT TERM
-    if [ -e "$work/ready" ]; then # steps end before their daemons, which talk to each other to the last
+    if [ -e "$work/ready" ]; then # steps end before their daemons: nobody else would end them
         scancel -f --ctld -u root 2> /dev/null || true
         waits 50 idle || true
     fi
@@ -61,6 +61,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 ReturnToService=2
+KillWait=2
+FirstJobId=$port
 NodeName=one NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=4
 NodeName=two NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=4
 PartitionName=all Nodes=one,two Default=YES State=UP
@@ -72,7 +74,8 @@ munged -F --key-file="$work/key" --socket="$work/munge" --pid-file="$work/munge.
 daemons=$!
 slurmctld -D > "$work/slurmctld.log" 2>&1 &
 daemons="$! $daemons"
-for node in one two; do # with a name of its own: Open MPI calls memory that processes share by the host's
+# Open MPI calls the memory that processes share by host and job: names of their own for the nodes, numbers for the jobs.
+for node in one two; do
     unshare -u sh -c "hostname $node; exec slurmd -D -N $node" > "$work/$node.log" 2>&1 &
     daemons="$! $daemons"
 done

@@ -118,11 +118,13 @@ TEST(srun_ends_when_a_rank_has_another_recipe)
 /* A long run; whether its processes are here to be dealt with. */
 static bool start(const char *options, const char *name, pid_t *child)
 {
-    char launcher[200];
+    char launcher[200], begun[100];
     snprintf(launcher, sizeof launcher, SRUN "%s", options);
+    snprintf(begun, sizeof begun, "test -s %s/metrics.jsonl", name);
     *child = launch_long(launcher, name);
     if (launch_rank(2)) return true;
-    test_skip("the ranks are on another machine than this test");
+    if (launch_run(begun)) test_failed(__FILE__, __LINE__, "the run under %s has not begun", launcher);
+    else test_skip("the ranks are on another machine than this test");
     kill(*child, SIGTERM);
     waitpid(*child, NULL, 0);
     return false;
