@@ -39,7 +39,13 @@ static int srun(const char *options, const char *words)
 {
     char line[2000];
     snprintf(line, sizeof line, "timeout 60 " SRUN "%s %s", options, words);
-    return launch_run(line);
+    const int code = launch_run(line);
+    if (code > 128) { /* a signal: what was it doing? */
+        char *err = launch_text("err");
+        test_failed(__FILE__, __LINE__, "%s ended with %d:\n%s", line, code, err);
+        free(err);
+    }
+    return code;
 }
 #define PMIX(nodes, ranks) "--mpi=pmix -N " #nodes " -n " #ranks
 
