@@ -15,8 +15,8 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja)
 GENERATOR := $(if $(wildcard $(BUILD)/CMakeCache.txt),,$(GENERATOR))
 CONFIGURE = cmake -S . -B $(BUILD) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(TYPE) -DCENTRA_WERROR=$(WERROR)
 
-.PHONY: all configure deps test check demo docs bench lint format fuzz fuzz-campaign valgrind races browser wheel coverage mutants torture install dist deb \
-	deb-check clean help
+.PHONY: all configure deps test check demo docs bench lint format fuzz fuzz-campaign valgrind races browser slurm wheel coverage \
+	mutants torture install dist deb deb-check clean help
 .DEFAULT_GOAL := all
 
 all: configure ## build/centra, build/libcentra.so, build/libcentra.a
@@ -74,6 +74,9 @@ races: all ## the tests of a GPU under compute-sanitizer, memory and races
 
 browser: all ## the page of centra serve, driven in Chromium
 	@tools/browser.sh $(BUILD)
+
+slurm: all ## several processes under srun, in a Slurm of two nodes that lasts as long as the tests (root)
+	@tools/slurm.sh $(BUILD)/centra-tests peers/slurm
 
 wheel: ## the Python package in build/wheel: a wheel and its sources, made offline
 	@tools/deps.sh wheel

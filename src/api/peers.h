@@ -3,10 +3,15 @@
 #define API_PEERS_H
 #include "peers/peers.h"
 
+enum started_by {
+    BY_MPI,   /* mpirun, or srun with PMIx: MPI knows the way to the others */
+    BY_SLURM, /* srun --mpi=none */
+    BY_OTHERS /* torchrun and its kind */
+};
 struct started { /* what the environment says */
     int size;    /* 1: alone */
     int local;   /* our number on this machine, which chooses a GPU */
-    bool by_mpi; /* mpirun or srun with PMIx: MPI knows the way to the others */
+    enum started_by by;
 };
 struct started peers_started(void);
 /* The others: centra-mpi.so where there are some, else peers_alone(). */

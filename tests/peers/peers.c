@@ -66,9 +66,9 @@ TEST(ranks_that_differ_are_named_on_every_rank)
 
 static void forget_launchers(void)
 {
-    static const char *const names[] = {
-        "OMPI_COMM_WORLD_SIZE",       "PMI_SIZE",      "PMIX_RANK", "SLURM_NTASKS", "WORLD_SIZE", "RANK",
-        "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "LOCAL_RANK"};
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",   "PMIX_RANK", "SLURM_NTASKS",
+                                        "SLURM_STEP_NUM_TASKS", "WORLD_SIZE", "RANK",      "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "SLURM_LOCALID",        "LOCAL_RANK"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
@@ -78,25 +78,49 @@ TEST(the_environment_says_whether_this_is_one_of_several_processes)
     EXPECT_INT(peers_started().size, 1);
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     setenv("OMPI_COMM_WORLD_LOCAL_RANK", "3", 1);
-    EXPECT(peers_started().size == 4 && peers_started().local == 3 && peers_started().by_mpi);
+    EXPECT(peers_started().size == 4 && peers_started().local == 3 && peers_started().by == BY_MPI);
     forget_launchers();
     setenv("SLURM_NTASKS", "8", 1); /* of an allocation; the process itself is alone */
     EXPECT_INT(peers_started().size, 1);
     setenv("PMIX_RANK", "1", 1);
     setenv("SLURM_LOCALID", "1", 1);
-    EXPECT(peers_started().size == 8 && peers_started().local == 1 && peers_started().by_mpi);
+    EXPECT(peers_started().size == 8 && peers_started().local == 1 && peers_started().by == BY_MPI);
     forget_launchers();
     setenv("WORLD_SIZE", "2", 1);
     EXPECT_INT(peers_started().size, 1);
     setenv("RANK", "0", 1);
-    EXPECT(peers_started().size == 2 && !peers_started().by_mpi);
+    EXPECT(peers_started().size == 2 && peers_started().by == BY_OTHERS);
     struct peers *p = NULL;
     EXPECT_STATUS(peers_join(&p), ST_UNSUPPORTED);
     EXPECT_TEXT(error_text(),
-                "RANK and WORLD_SIZE say that this is one of 2 processes; start them with mpirun -n 2 or srun");
+                "RANK and WORLD_SIZE say that this is one of 2 processes; start them with mpirun -n 2 or srun "
+                "--mpi=pmix -n 2");
     forget_launchers();
     EXPECT_OK(peers_join(&p));
     EXPECT(p == peers_alone());
+}
+
+/* srun --mpi=none: R processes that know nothing of each other would do the same R times. */
+TEST(a_task_of_slurm_that_mpi_knows_nothing_of_is_refused)
+{
+    struct peers *p = NULL;
+    forget_launchers();
+    setenv("SLURM_NTASKS", "2", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+    EXPECT(peers_started().size == 2 && peers_started().by == BY_SLURM);
+    EXPECT_STATUS(peers_join(&p), ST_UNSUPPORTED);
+    EXPECT_TEXT(error_text(),
+                "SLURM_STEP_NUM_TASKS says that this is one of 2 processes, but srun told MPI nothing: use "
+                "srun --mpi=pmix, or unset that variable where each shall work alone");
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1); /* mpirun -n 1 within a step */
+    EXPECT_OK(peers_join(&p));
+    EXPECT(p == peers_alone());
+    forget_launchers();
+    setenv("SLURM_NTASKS", "4", 1); /* the shell of an allocation, itself a step of one task */
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+    setenv("PMIX_RANK", "0", 1);
+    EXPECT_INT(peers_started().size, 1);
+    forget_launchers();
 }
 
 TEST(one_of_several_without_the_plugin_is_refused)
