@@ -8,14 +8,9 @@
 
 enum { QUERIES_AT_ONCE = 64, ALIKE_AT_ONCE = 16, COSINES_AT_ONCE = 4 << 20 };
 
-/* A constant over host memory: used in place on a device that can, else uploaded. */
 static var *host_maps(tape *t, const struct rows *like, const float *data, size_t count)
 {
-    const size_t dim[] = {count, like->channels, like->locations};
-    tensor x;
-    if (!tape_device(t)->on_host) return tape_upload(t, DT_F32, 3, dim, data);
-    const status st = tensor_make(&x, DT_F32, 3, dim, (void *)(uintptr_t)data); /* a constant is only read */
-    return st == OK ? tape_constant(t, &x) : tape_fail(t, st);
+    return classifier_lend(t, 3, (size_t[]){count, like->channels, like->locations}, data);
 }
 
 static status score_group(centra_classifier *c, const struct rows *known, const float *queries, size_t count,

@@ -142,8 +142,8 @@ static status fit_scores(const centra_support *s, const struct trial *t, struct 
     if (!k->score) return fail(ST_MEMORY, "no memory for a calibration");
     for (size_t i = 0; i < t->count; i++) {
         const size_t best = t->best[i];
-        k->score[i] =
-            familiar_score(t->likeness + i * all.count, &all, t->row[i], best, t->chances[i * all.way + best]);
+        k->score[i] = familiar_score(t->likeness + i * all.count, &all, t->row[i], best,
+                                     t->chances[i * all.way + best]);
     }
     k->count = t->count;
     qsort(k->score, k->count, sizeof *k->score, by_size);

@@ -8,7 +8,9 @@
 
 enum { BATCH_PIXELS = 32 * 84 * 84, FIRST_BATCH = 4 }; /* of a batch at most, unless one picture has more; pictures */
 enum { BATCH_BYTES = 96 << 20 };                       /* of maps on the way, for the same */
-enum { SHOWN_AT_ONCE = 16 }; /* files that are read before the network goes on: of few, threads would wait for the last */
+enum {
+    SHOWN_AT_ONCE = 16
+}; /* files that are read before the network goes on: of few, threads would wait for the last */
 enum { SMALL_BYTES = 16 << 20 }; /* of weights whose frozen form, four times as much, is no burden */
 
 status block_reserve(struct block *b, size_t count, size_t each, const char *what)
@@ -226,6 +228,14 @@ static size_t next_batch(const centra_classifier *c, size_t left)
     return size_max(1, c->picture_bytes ? size_div_up(left, batches) : size_min(left, most));
 }
 
+var *classifier_lend(tape *t, int rank, const size_t *dim, const float *data)
+{
+    tensor x;
+    if (!tape_device(t)->on_host) return tape_upload(t, DT_F32, rank, dim, data);
+    const status st = tensor_make(&x, DT_F32, rank, dim, (void *)(uintptr_t)data); /* a constant is only read */
+    return st == OK ? tape_constant(t, &x) : tape_fail(t, st);
+}
+
 /* One batch through the network; the map is the tape's. */
 static status forward(centra_classifier *c, const float *input, size_t count, var **out)
 {
@@ -234,7 +244,7 @@ static status forward(centra_classifier *c, const float *input, size_t count, va
     tape *t = c->session->tape;
     if (c->batches++ >= PARAMS_FREEZE_PAYS && c->small) params_freeze(c->net.params);
     tape_reset(t, TAPE_INFERENCE);
-    var *x = tape_upload(t, DT_F32, 4, dim, input);
+    var *x = classifier_lend(t, 4, dim, input);
     *out = extract(t, &c->net.extractor, c->net.net->forward(t, c->net.net_settings, c->net.params, &pass, x));
     return tape_status(t);
 }

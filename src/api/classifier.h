@@ -84,6 +84,8 @@ struct maps {
 };
 /* A file that cannot be read is no failure, a picture that cannot be cut is. */
 status classifier_encode(centra_classifier *c, struct sight *sights, size_t count, struct maps *out);
+/* A constant over host memory: used in place on a device that can, else uploaded. Valid as long as the memory. */
+var *classifier_lend(tape *t, int rank, const size_t *dim, const float *data);
 /* Pictures that go through the network at once. */
 size_t classifier_batch(const centra_classifier *c);
 

@@ -79,9 +79,8 @@ static void meet(const struct block *b, const real *picture, size_t first, size_
 static void narrow(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r, real *to)
 {
     const size_t width = b->k->gemm_width, pixels = (end - first) * b->ow;
-    const struct gemm_end finish = {.scale = b->scale[2],
-                                    .shift = b->shift[2],
-                                    .residual = b->residual ? picture + first * b->w * b->in : NULL};
+    const struct gemm_end finish = {
+        .scale = b->scale[2], .shift = b->shift[2], .residual = b->residual ? picture + first * b->w * b->in : NULL};
     b->k->gemm_affine(1, 0, 0, pixels, b->out, b->hidden, r->inner, b->hidden, 1, b->project, width, b->hidden * width,
                       to + first * b->ow * b->out, b->out, &finish);
 }

@@ -60,8 +60,7 @@ INLINE void group(const struct depthwise_row *r, const size_t pixels, const size
         }
     }
     const struct finish f = finish_at(r, c, lanes);
-    UNROLL for (size_t p = 0; p < pixels; p++)
-        vec_store_some(y + p * channels + c, finished(&f, sum[p]), lanes);
+    UNROLL for (size_t p = 0; p < pixels; p++) vec_store_some(y + p * channels + c, finished(&f, sum[p]), lanes);
 }
 
 /* All channels of such outputs. */
