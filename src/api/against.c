@@ -4,17 +4,13 @@
 #include "api/classifier.h"
 #include "base/size.h"
 #include <math.h>
+#include <string.h>
 
-enum { QUERIES_AT_ONCE = 64, COSINES_AT_ONCE = 4 << 20 };
+enum { QUERIES_AT_ONCE = 64, ALIKE_AT_ONCE = 16, COSINES_AT_ONCE = 4 << 20 };
 
-/* A constant over host memory: used in place on a device that can, else uploaded. */
 static var *host_maps(tape *t, const struct rows *like, const float *data, size_t count)
 {
-    const size_t dim[] = {count, like->channels, like->locations};
-    tensor x;
-    if (!tape_device(t)->on_host) return tape_upload(t, DT_F32, 3, dim, data);
-    const status st = tensor_make(&x, DT_F32, 3, dim, (void *)(uintptr_t)data); /* a constant is only read */
-    return st == OK ? tape_constant(t, &x) : tape_fail(t, st);
+    return classifier_lend(t, 3, (size_t[]){count, like->channels, like->locations}, data);
 }
 
 static status score_group(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
@@ -97,15 +93,61 @@ done:
     return st;
 }
 
-status classifier_likeness(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
-                           float *out)
+/* Queries that are compared with the pictures of one class. */
+struct alike {
+    struct rows class;
+    size_t row; /* the class's first among the known pictures */
+    size_t count, most;
+    size_t query[ALIKE_AT_ONCE];
+    float *maps, *likeness; /* [most, channels, locations], [most, class.count] */
+};
+
+static status alike_compare(centra_classifier *c, struct alike *a, size_t known_count, float *out)
 {
-    const size_t l = known->locations, each = known->channels * l;
-    const size_t most = size_max(1, size_min(QUERIES_AT_ONCE, COSINES_AT_ONCE / (l * l * known->count)));
     status st = OK;
-    for (size_t first = 0; first < count; first += most)
-        TRY(likeness_group(c, known, queries + first * each, size_min(most, count - first),
-                           out + first * known->count));
+    if (!a->count) return OK;
+    TRY(likeness_group(c, &a->class, a->maps, a->count, a->likeness));
+    for (size_t i = 0; i < a->count; i++)
+        memcpy(out + a->query[i] * known_count + a->row, a->likeness + i * a->class.count,
+               a->class.count * sizeof *out);
+    a->count = 0;
+done:
+    return st;
+}
+
+/* On to the class whose pictures follow those of the last. */
+static void alike_next(struct alike *a, const struct rows *known)
+{
+    const size_t l = known->locations, row = a->row + a->class.count;
+    a->row = row;
+    a->class = *known;
+    a->class.count = 0;
+    while (row + a->class.count < known->count && known->labels[row + a->class.count] == known->labels[row])
+        a->class.count++;
+    a->class.features += row * known->channels * l;
+    a->class.labels += row;
+    a->most = size_max(1, size_min(ALIKE_AT_ONCE, COSINES_AT_ONCE / (l * l * size_max(1, a->class.count))));
+}
+
+status classifier_likeness(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
+                           const size_t *class, float *out)
+{
+    const size_t each = known->channels * known->locations;
+    struct alike a = {0};
+    status st = OK;
+    TRY(block_reserve(&c->alike, ALIKE_AT_ONCE, (each + known->count) * sizeof(float), "the features"));
+    a.maps = c->alike.data;
+    a.likeness = a.maps + ALIKE_AT_ONCE * each;
+    for (size_t k = 0; k < known->way; k++) {
+        alike_next(&a, known);
+        for (size_t i = 0; i < count; i++) {
+            if (class[i] != k) continue;
+            memcpy(a.maps + a.count * each, queries + i * each, each * sizeof *queries);
+            a.query[a.count++] = i;
+            if (a.count == a.most) TRY(alike_compare(c, &a, known->count, out));
+        }
+        TRY(alike_compare(c, &a, known->count, out));
+    }
 done:
     return st;
 }

@@ -25,6 +25,14 @@ int centra_support_calibrated(const centra_support *s, const centra_classifier *
     return s && c && calibration_fits(&s->calibration, c);
 }
 
+size_t best_class(const double *probabilities, size_t way)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < way; i++)
+        if (probabilities[i] > probabilities[best]) best = i;
+    return best;
+}
+
 double familiar_score(const float *likeness, const struct rows *known, size_t except, size_t best, double probability)
 {
     double sum = 0, count = 0;
@@ -43,6 +51,7 @@ struct trial {
     float *features;    /* owned, [count, numbers]: theirs */
     float *likeness;    /* owned, [count, rows] */
     double *chances;    /* owned, [count, way] */
+    size_t *best;       /* owned, [count]: the most probable class of each */
     float *rest;        /* owned, [rows, numbers]: the support without one of them */
     int32_t *label;     /* owned, [rows] */
 };
@@ -53,6 +62,7 @@ static void trial_free(struct trial *t)
     free(t->features);
     free(t->likeness);
     free(t->chances);
+    free(t->best);
     free(t->rest);
     free(t->label);
 }
@@ -77,9 +87,10 @@ static status trial_new(const centra_support *s, struct trial *t)
     t->features = calloc(room, size_max(bytes, 1));
     t->likeness = calloc(room, rows * sizeof *t->likeness);
     t->chances = calloc(room, size_max(s->classes, 1) * sizeof *t->chances);
+    t->best = calloc(room, sizeof *t->best);
     t->rest = calloc(rows, size_max(bytes, 1));
     t->label = calloc(rows, sizeof *t->label);
-    if (!t->row || !t->features || !t->likeness || !t->chances || !t->rest || !t->label)
+    if (!t->row || !t->features || !t->likeness || !t->chances || !t->best || !t->rest || !t->label)
         return fail(ST_MEMORY, "no memory to leave %zu known pictures out", wanted);
     choose_rows(s, spare, wanted, t);
     for (size_t i = 0; i < t->count; i++) memcpy(t->features + i * numbers, s->features + t->row[i] * numbers, bytes);
@@ -110,7 +121,8 @@ static status leave_out(centra_classifier *c, const centra_support *s, struct tr
         move_gap(t, s, gap, t->row[i]);
         TRY(classifier_score(c, &rest, t->features + i * support_numbers(s), 1, t->chances + i * all.way));
     }
-    TRY(classifier_likeness(c, &all, t->features, t->count, t->likeness));
+    for (size_t i = 0; i < t->count; i++) t->best[i] = best_class(t->chances + i * all.way, all.way);
+    TRY(classifier_likeness(c, &all, t->features, t->count, t->best, t->likeness));
 done:
     return st;
 }
@@ -129,11 +141,9 @@ static status fit_scores(const centra_support *s, const struct trial *t, struct 
     k->score = calloc(t->count, sizeof *k->score);
     if (!k->score) return fail(ST_MEMORY, "no memory for a calibration");
     for (size_t i = 0; i < t->count; i++) {
-        const double *p = t->chances + i * all.way;
-        size_t best = 0;
-        for (size_t c = 1; c < all.way; c++)
-            if (p[c] > p[best]) best = c;
-        k->score[i] = familiar_score(t->likeness + i * all.count, &all, t->row[i], best, p[best]);
+        const size_t best = t->best[i];
+        k->score[i] = familiar_score(t->likeness + i * all.count, &all, t->row[i], best,
+                                     t->chances[i * all.way + best]);
     }
     k->count = t->count;
     qsort(k->score, k->count, sizeof *k->score, by_size);

@@ -8,6 +8,9 @@
 
 enum { BATCH_PIXELS = 32 * 84 * 84, FIRST_BATCH = 4 }; /* of a batch at most, unless one picture has more; pictures */
 enum { BATCH_BYTES = 96 << 20 };                       /* of maps on the way, for the same */
+enum {
+    SHOWN_AT_ONCE = 16
+}; /* files that are read before the network goes on: of few, threads would wait for the last */
 enum { SMALL_BYTES = 16 << 20 }; /* of weights whose frozen form, four times as much, is no burden */
 
 status block_reserve(struct block *b, size_t count, size_t each, const char *what)
@@ -152,6 +155,8 @@ void centra_classifier_free(centra_classifier *c)
     block_free(&c->features);
     block_free(&c->scores);
     block_free(&c->chances);
+    block_free(&c->best);
+    block_free(&c->alike);
     block_free(&c->likeness);
     block_free(&c->sights);
     free(c);
@@ -223,6 +228,14 @@ static size_t next_batch(const centra_classifier *c, size_t left)
     return size_max(1, c->picture_bytes ? size_div_up(left, batches) : size_min(left, most));
 }
 
+var *classifier_lend(tape *t, int rank, const size_t *dim, const float *data)
+{
+    tensor x;
+    if (!tape_device(t)->on_host) return tape_upload(t, DT_F32, rank, dim, data);
+    const status st = tensor_make(&x, DT_F32, rank, dim, (void *)(uintptr_t)data); /* a constant is only read */
+    return st == OK ? tape_constant(t, &x) : tape_fail(t, st);
+}
+
 /* One batch through the network; the map is the tape's. */
 static status forward(centra_classifier *c, const float *input, size_t count, var **out)
 {
@@ -231,7 +244,7 @@ static status forward(centra_classifier *c, const float *input, size_t count, va
     tape *t = c->session->tape;
     if (c->batches++ >= PARAMS_FREEZE_PAYS && c->small) params_freeze(c->net.params);
     tape_reset(t, TAPE_INFERENCE);
-    var *x = tape_upload(t, DT_F32, 4, dim, input);
+    var *x = classifier_lend(t, 4, dim, input);
     *out = extract(t, &c->net.extractor, c->net.net->forward(t, c->net.net_settings, c->net.params, &pass, x));
     return tape_status(t);
 }
@@ -241,18 +254,23 @@ static size_t input_numbers(const centra_classifier *c)
     return cells_of(c) * 3 * c->model->info.side * c->model->info.side;
 }
 
-/* The first pictures of the list, as many as fit, into c->features from row `row` on. */
-static status encode_batch(centra_classifier *c, struct sight *sights, size_t count, size_t row, size_t rows,
-                           struct maps *out)
+/* Reads and cuts the first `count` pictures of the list into c->input. */
+static status show_all(centra_classifier *c, struct sight *sights, size_t count)
 {
     const struct transform *transform = &c->model->card.transform;
     const struct extractor *e = &c->net.extractor;
-    struct device *d = c->session->dev;
     struct showing w = {transform, e, sights, c->input.data, input_numbers(c), least_side(transform, e)};
+    return pool_run(c->session->threads, count, show_piece, &w);
+}
+
+/* One batch into c->features from row `row` of `rows` on. */
+static status encode_batch(centra_classifier *c, const float *input, size_t count, size_t row, size_t rows,
+                           struct maps *out)
+{
+    struct device *d = c->session->dev;
     status st = OK;
     var *v;
-    TRY(pool_run(c->session->threads, count, show_piece, &w));
-    TRY(forward(c, c->input.data, count, &v));
+    TRY(forward(c, input, count, &v));
     const size_t bytes = tensor_bytes(&v->value), one = bytes / count;
     c->picture_bytes = size_max(c->picture_bytes, tape_bytes_used(c->session->tape) / count);
     if (row == 0) {
@@ -267,11 +285,17 @@ done:
 
 status classifier_encode(centra_classifier *c, struct sight *sights, size_t count, struct maps *out)
 {
+    const size_t at_once = size_min(count, size_max(classifier_batch(c), SHOWN_AT_ONCE / cells_of(c)));
     status st = OK;
-    TRY(block_reserve(&c->input, size_min(count, classifier_batch(c)), input_numbers(c) * sizeof(float), "the pixels"));
-    for (size_t row = 0, n; row < count; row += n) {
-        n = next_batch(c, count - row);
-        TRY(encode_batch(c, sights + row, n, row, count, out));
+    TRY(block_reserve(&c->input, at_once, input_numbers(c) * sizeof(float), "the pixels"));
+    for (size_t first = 0; first < count; first += at_once) {
+        const size_t shown = size_min(at_once, count - first);
+        const float *input = c->input.data;
+        TRY(show_all(c, sights + first, shown));
+        for (size_t row = 0, n; row < shown; row += n) {
+            n = next_batch(c, shown - row);
+            TRY(encode_batch(c, input + row * input_numbers(c), n, first + row, count, out));
+        }
     }
 done:
     return st;

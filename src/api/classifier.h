@@ -66,7 +66,7 @@ struct centra_classifier {
     size_t batches;             /* that went through; after some the weights of a small network are frozen */
     bool small;
     size_t picture_bytes; /* of the maps of one picture; 0: not known yet */
-    struct block sights, input, features, scores, chances, likeness;
+    struct block sights, input, features, scores, chances, best, alike, likeness;
 };
 
 /* classifier.c */
@@ -84,6 +84,8 @@ struct maps {
 };
 /* A file that cannot be read is no failure, a picture that cannot be cut is. */
 status classifier_encode(centra_classifier *c, struct sight *sights, size_t count, struct maps *out);
+/* A constant over host memory: used in place on a device that can, else uploaded. Valid as long as the memory. */
+var *classifier_lend(tape *t, int rank, const size_t *dim, const float *data);
 /* Pictures that go through the network at once. */
 size_t classifier_batch(const centra_classifier *c);
 
@@ -96,12 +98,15 @@ struct rows {
 /* Probabilities as the head gives them (by softmax where it gives logits), [count, way]. */
 status classifier_score(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
                         double *probabilities);
-/* How much of each known picture is in each query, [count, known->count]: each place of the known picture has a best cosine
- * with a place of the query; the mean over the better half of them. */
+/* How much of each known picture of class `class[i]` is in query i: each place of the known picture has a best cosine with a
+ * place of the query; the mean over the better half of them. `out` is [count, known->count]; only rows of that class are
+ * written, as nobody asks for the others. Labels must be in order. */
 status classifier_likeness(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
-                           float *out);
+                           const size_t *class, float *out);
 
 /* calibration.c */
+/* The class of the largest probability, the first of equal ones. */
+size_t best_class(const double *probabilities, size_t way);
 void calibration_free(struct calibration *k);
 /* Mean and deviation of the scores, after they have been filled in. */
 void calibration_measure(struct calibration *k);

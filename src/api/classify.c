@@ -14,24 +14,24 @@ status classify_ready(const centra_classifier *c, const centra_support *s)
                 s->class[0].name);
 }
 
-static size_t best_of(const double *p, size_t way)
+/* How much of its class's known pictures is in each query. */
+static status compare(centra_classifier *c, const struct rows *known, const float *queries, size_t count,
+                      const double *probabilities)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < way; i++)
-        if (p[i] > p[best]) best = i;
-    return best;
-}
-
-static status compare(centra_classifier *c, const struct rows *known, const float *queries, size_t count)
-{
-    const status st = block_reserve(&c->likeness, count, known->count * sizeof(float), "the likeness");
-    return st == OK ? classifier_likeness(c, known, queries, count, c->likeness.data) : st;
+    status st = OK;
+    TRY(block_reserve(&c->best, count, sizeof(size_t), "the classes"));
+    TRY(block_reserve(&c->likeness, count, known->count * sizeof(float), "the likeness"));
+    size_t *best = c->best.data;
+    for (size_t i = 0; i < count; i++) best[i] = best_class(probabilities + i * known->way, known->way);
+    TRY(classifier_likeness(c, known, queries, count, best, c->likeness.data));
+done:
+    return st;
 }
 
 /* One query: familiarity looks at the head's own probabilities, the others see them tempered. */
 static centra_guess judge(const struct calibration *k, const struct rows *known, const float *likeness, double *p)
 {
-    centra_guess g = {.best = best_of(p, known->way), .familiarity = NAN};
+    centra_guess g = {.best = best_class(p, known->way), .familiarity = NAN};
     if (likeness) g.familiarity = calibration_rank(k, familiar_score(likeness, known, SIZE_MAX, g.best, p[g.best]));
     calibration_temper(k->temperature, p, known->way);
     g.probability = p[g.best];
@@ -54,7 +54,7 @@ status classify_features(centra_classifier *c, const centra_support *s, const fl
     }
     TRY(classifier_score(c, &known, queries, count, p));
     if (guesses && k->count) {
-        TRY(compare(c, &known, queries, count));
+        TRY(compare(c, &known, queries, count, p));
         likeness = c->likeness.data;
     }
     for (size_t i = 0; i < count; i++) {

@@ -60,6 +60,13 @@ struct depthwise_row {
     double ceiling;            /* then, unless it is 0: not below 0 and not above */
 };
 
+/* What a product's sums become before they are written; of `real`. */
+struct gemm_end {
+    const void *scale, *shift; /* [n] */
+    double ceiling;            /* unless it is 0: not below 0 and not above */
+    const void *residual;      /* laid out as c, and added; NULL: none */
+};
+
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512, ISA_COUNT };
 
 #define real float

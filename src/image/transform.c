@@ -111,9 +111,13 @@ status transform_apply(const struct transform *t, const struct picture *p, struc
 
 void transform_normalise(const struct transform *t, const uint8_t *rgb, size_t pixels, float *out)
 {
-    for (size_t c = 0; c < 3; c++) {
-        float value[256]; /* what each byte becomes */
-        for (int v = 0; v < 256; v++) value[v] = ((float)v / 255.0f - t->mean[c]) / t->std[c];
-        for (size_t i = 0; i < pixels; i++) out[c * pixels + i] = value[rgb[i * 3 + c]];
+    float value[3][256]; /* what each byte becomes */
+    for (size_t c = 0; c < 3; c++)
+        for (int v = 0; v < 256; v++) value[c][v] = ((float)v / 255.0f - t->mean[c]) / t->std[c];
+    float *red = out, *green = out + pixels, *blue = out + 2 * pixels;
+    for (size_t i = 0; i < pixels; i++, rgb += 3) {
+        red[i] = value[0][rgb[0]];
+        green[i] = value[1][rgb[1]];
+        blue[i] = value[2][rgb[2]];
     }
 }

@@ -17,6 +17,7 @@ struct block {
 struct params {
     struct device *dev;
     struct param **item; /* owned, and each of them with its name and the memory of its value */
+    uint32_t *hash;      /* owned: of each name; a network asks for hundreds of them at every pass */
     size_t count, capacity;
     struct block *grads, *buffers; /* owned; the newest */
     bool fixed;                    /* nothing is trained */
@@ -46,6 +47,14 @@ void params_borrow(struct params *p, struct param *e, const void *values)
     e->in_block = true;
 }
 
+/* Fowler, Noll and Vo's, 1a, of 32 bits. */
+static uint32_t hash_of(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
 static void param_free(struct device *d, struct param *e)
 {
     if (!e) return;
@@ -71,6 +80,7 @@ void params_free(struct params *p)
     blocks_free(p->dev, p->grads);
     blocks_free(p->dev, p->buffers);
     free(p->item);
+    free(p->hash);
     free(p);
 }
 
@@ -82,6 +92,9 @@ static status reserve(struct params *p)
     struct param **item = realloc(p->item, bytes);
     if (!item) return fail(ST_MEMORY, "no memory for more than %zu parameters", p->count);
     p->item = item;
+    uint32_t *hash = realloc(p->hash, capacity * sizeof *hash);
+    if (!hash) return fail(ST_MEMORY, "no memory for more than %zu parameters", p->count);
+    p->hash = hash;
     p->capacity = capacity;
     return OK;
 }
@@ -152,6 +165,7 @@ static status add(struct params *p, const char *name, dtype type, int rank, cons
     TRY(make_value(p, type, rank, dim, trained, e));
     if (trained) TRY(make_grad(p, &e->value, &e->grad));
     e->trained = trained;
+    p->hash[p->count] = hash_of(name);
     p->item[p->count++] = *out = e;
     e = NULL; /* the list owns it from here */
 done:
@@ -172,8 +186,9 @@ status params_add_buffer(struct params *p, const char *name, dtype type, int ran
 
 struct param *params_find(struct params *p, const char *name)
 {
+    const uint32_t hash = hash_of(name);
     for (size_t i = 0; i < p->count; i++)
-        if (!strcmp(p->item[i]->name, name)) return p->item[i];
+        if (p->hash[i] == hash && !strcmp(p->item[i]->name, name)) return p->item[i];
     return NULL;
 }
 

@@ -52,12 +52,51 @@ TEST(likeness_is_the_better_half_of_known_places)
     const float known[C * L] = {1, 0, -1, 0, 0, 1, 0, -1}, query[C * L] = {1, 1, 1, 1, 0, 0, 0, 0};
     const int32_t labels[] = {0};
     const struct rows rows = {known, labels, 1, 1, C, L};
+    const size_t class[] = {0};
     float like[2] = {0};
     REQUIRE(own_open(&o, NULL, 1));
-    EXPECT_OK(classifier_likeness(o.classifier, &rows, query, 1, like));
+    EXPECT_OK(classifier_likeness(o.classifier, &rows, query, 1, class, like));
     EXPECT_NEAR(like[0], 0.5, 1e-6); /* cosines 1, 0, -1, 0: the better two */
-    EXPECT_OK(classifier_likeness(o.classifier, &rows, known, 1, like));
+    EXPECT_OK(classifier_likeness(o.classifier, &rows, known, 1, class, like));
     EXPECT_NEAR(like[0], 1, 1e-6);
+    own_close(&o);
+}
+
+static double cosine(const float *a, const float *b, size_t channels, size_t step)
+{
+    double dot = 0, aa = 0, bb = 0;
+    for (size_t c = 0; c < channels * step; c += step) {
+        dot += (double)a[c] * (double)b[c];
+        aa += (double)a[c] * (double)a[c];
+        bb += (double)b[c] * (double)b[c];
+    }
+    return dot / sqrt(aa * bb);
+}
+
+/* Each query meets the pictures of its own class, whatever class its neighbours are of; the rest is not looked at. */
+TEST(likeness_is_asked_of_the_own_class_alone)
+{
+    struct own o;
+    enum { C = 5, L = 2, EACH = C * L, KNOWN = 6, QUERIES = 40 };
+    float known[KNOWN * EACH], query[QUERIES * EACH], like[QUERIES * KNOWN];
+    const int32_t labels[KNOWN] = {0, 0, 1, 2, 2, 2};
+    const struct rows rows = {known, labels, KNOWN, 3, C, L};
+    size_t class[QUERIES];
+    struct random r = test_random();
+    REQUIRE(own_open(&o, NULL, 1));
+    for (size_t i = 0; i < KNOWN * EACH; i++) known[i] = (float)random_normal(&r);
+    for (size_t i = 0; i < QUERIES * EACH; i++) query[i] = (float)random_normal(&r);
+    for (size_t i = 0; i < QUERIES; i++) class[i] = i % 5 == 4 ? 0 : 2; /* none of class 1 */
+    for (size_t i = 0; i < QUERIES * KNOWN; i++) like[i] = NAN;
+    EXPECT_OK(classifier_likeness(o.classifier, &rows, query, QUERIES, class, like));
+    for (size_t i = 0; i < QUERIES; i++)
+        for (size_t k = 0; k < KNOWN; k++) {
+            double best = -1; /* of two places the better one counts */
+            for (size_t place = 0; place < L * L; place++)
+                best = fmax(best, cosine(query + i * EACH + place / L, known + k * EACH + place % L, C, L));
+            if ((size_t)labels[k] == class[i]) EXPECT_NEAR(like[i * KNOWN + k], best, 1e-6);
+            else EXPECT(isnan(like[i * KNOWN + k]));
+        }
     own_close(&o);
 }
 

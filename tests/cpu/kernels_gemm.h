@@ -34,8 +34,9 @@ static struct gemm_case gemm_case_make(struct check *c, struct gemm_shape s, siz
     return g;
 }
 
-/* Runs one table's kernel on b in its own panels. */
-static void gemm_case_run(struct check *c, const check_table *t, const struct gemm_case *g, bool sum, real *out)
+/* Runs one table's kernel, gemm_affine where there is an end, on b in its own panels. */
+static void gemm_case_run(struct check *c, const check_table *t, const struct gemm_case *g, bool sum,
+                          const struct gemm_end *end, real *out)
 {
     const size_t width = t->gemm_width, n = g->s.n, k = g->s.k, panels = (n + width - 1) / width;
     const size_t b_row = g->rows_of_b ? panels * width : width + 3;
@@ -44,7 +45,10 @@ static void gemm_case_run(struct check *c, const check_table *t, const struct ge
     for (size_t r = 0; r < g->terms * k; r++)
         for (size_t j = 0; j < n; j++)
             b[r / k * b_term + j / width * b_panel + r % k * b_row + j % width] = g->b[r * n + j];
-    if (sum)
+    if (end)
+        t->gemm_affine(g->terms, g->a_term, b_term, g->s.m, n, k, g->a, g->a_row, g->a_col, b, b_row, b_panel, out,
+                       g->c_row, end);
+    else if (sum)
         t->gemm_sum(g->terms, g->a_term, b_term, g->s.m, n, k, g->a, g->a_row, g->a_col, b, b_row, b_panel, out,
                     g->c_row, g->add);
     else t->gemm(g->s.m, n, k, g->a, g->a_row, g->a_col, b, b_row, b_panel, out, g->c_row, g->add);
@@ -73,8 +77,8 @@ static void gemm_case_check(struct check *c, const check_table *ref, const check
     const real *before = g->add ? check_random(c, extent, -4, 4) : check_blank(c, extent);
     real *want = check_copy(c, before, extent), *got = check_copy(c, before, extent);
     gemm_case_bound(g, before, bound, extent);
-    gemm_case_run(c, ref, g, sum, want);
-    gemm_case_run(c, alt, g, sum, got);
+    gemm_case_run(c, ref, g, sum, NULL, want);
+    gemm_case_run(c, alt, g, sum, NULL, got);
     check_bound(c, got, want, bound, extent);
 }
 
@@ -113,6 +117,57 @@ CHECK_KERNEL(gemm_sum)
             check_release(c);
         }
     gemm_bench(c, ref, alt, true);
+}
+
+/* Held against gemm_sum of the same table, and the plain formula on its sums: bounds of sums are not needed then. */
+static void check_gemm_end(struct check *c, const check_table *t, const struct gemm_case *g, size_t kind)
+{
+    static double bound[GEMM_LARGEST];
+    const size_t m = g->s.m, n = g->s.n, extent = matrix_extent(m, n, g->c_row);
+    const real *scale = check_random(c, n, -1, 1), *shift = check_random(c, n, -1, 1);
+    const real *residual = kind & 1 ? check_random(c, extent, -4, 4) : NULL;
+    const struct gemm_end end = {scale, shift, kind & 2 ? 3 : 0, residual};
+    struct gemm_case plain = *g;
+    real *want = check_blank(c, extent), *got = check_copy(c, want, extent);
+    plain.add = false;
+    gemm_case_run(c, t, &plain, true, NULL, want);
+    gemm_case_run(c, t, &plain, true, &end, got);
+    for (size_t i = 0; i < extent; i++) bound[i] = 0;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            const size_t at = i * g->c_row + j;
+            const real sum = want[at];
+            want[at] = sum * scale[j] + shift[j];
+            if (end.ceiling > 0) want[at] = want[at] < 0 ? 0 : want[at] > 3 ? 3 : want[at];
+            if (residual) want[at] += residual[at];
+            bound[at] = 4 * (double)REAL_EPSILON * (fabs((double)sum) + 8);
+        }
+    check_bound(c, got, want, bound, extent);
+}
+
+/* A NaN is neither below 0 nor above the ceiling. */
+static void check_gemm_nan(struct check *c, const check_table *t)
+{
+    const struct gemm_end end = {check_random(c, 1, 1, 2), check_random(c, 1, 1, 2), 3, NULL};
+    real *a = check_blank(c, 1), *y = check_random(c, 1, 1, 2), *b = check_random(c, t->gemm_width, 1, 2);
+    a[0] = (real)NAN;
+    t->gemm_affine(1, 0, 0, 1, 1, 1, a, 1, 1, b, t->gemm_width, t->gemm_width, y, 1, &end);
+    if (!isnan((double)y[0])) check_failed(c, "a NaN does not stay");
+    check_release(c);
+}
+
+CHECK_KERNEL(gemm_affine)
+{
+    for (size_t s = 0; s < GEMM_SHAPES; s++)
+        for (size_t layout = 0; layout < GEMM_LAYOUTS; layout++)
+            for (size_t kind = 0; kind < 4; kind++) {
+                const struct gemm_case g = gemm_case_make(c, gemm_shapes[s], s % 4, layout);
+                check_gemm_end(c, ref, &g, kind);
+                check_gemm_end(c, alt, &g, kind);
+                check_release(c);
+            }
+    check_gemm_nan(c, ref);
+    check_gemm_nan(c, alt);
 }
 
 /* Reference and variant pack to different widths, so both are held against the definition. */

@@ -146,13 +146,15 @@ TEST(networks_use_memory_again_in_inference)
 /* A batch goes through a network in parts, and its products are cut otherwise than those of one picture. */
 TEST(a_picture_has_the_same_features_alone_and_among_others)
 {
-    enum { PICTURES = 7, SIDE = 40, NUMBERS_OF_ONE = 3 * SIDE * SIDE, MOST = 1 << 16 };
-    static const char *const names[] = {"conv4", "resnet12"};
-    static double pictures[PICTURES * NUMBERS_OF_ONE], all[MOST], one[MOST];
+    enum { PICTURES = 7, MOST_SIDE = 96, MOST = 1 << 17 };
+    static const char *const names[] = {"conv4", "mobilenetv2", "resnet12"};
+    static const size_t sides[] = {40, MOST_SIDE, 40};
+    static double pictures[PICTURES * 3 * MOST_SIDE * MOST_SIDE], all[MOST], one[MOST];
     struct random random = test_random();
     struct net_pass pass = {.mode = NET_EVAL};
-    for (size_t i = 0; i < PICTURES * NUMBERS_OF_ONE; i++) pictures[i] = random_unit(&random) - 0.5;
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) pictures[i] = random_unit(&random) - 0.5;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t side = sides[i], numbers = 3 * side * side;
         struct net_rig r;
         if (!net_rig_open(&r, NULL, 2, DT_F32, names[i])) continue;
         if (!r.w.dev->on_host) { /* a GPU's products may depend on their number */
@@ -161,8 +163,8 @@ TEST(a_picture_has_the_same_features_alone_and_among_others)
         }
         for (size_t k = 0; k <= PICTURES; k++) { /* all of them, then each */
             tape_reset(r.w.t, TAPE_INFERENCE);
-            var *x = world_constant(&r.w, DIMS(k ? 1 : PICTURES, 3, SIDE, SIDE),
-                                    pictures + (k ? (k - 1) * NUMBERS_OF_ONE : 0));
+            var *x = world_constant(&r.w, DIMS(k ? 1 : PICTURES, 3, side, side),
+                                    pictures + (k ? (k - 1) * numbers : 0));
             const var *y = r.net->forward(r.w.t, &r.settings, r.p, &pass, x);
             REQUIRE(y && tensor_count(&y->value) <= MOST && world_read(&r.w, &y->value, k ? one : all));
             const size_t n = tensor_count(&y->value);

@@ -30,6 +30,22 @@ void K(gemm)(size_t m, size_t n, size_t k, const real *a, size_t a_row, size_t a
     K(gemm_sum)(1, 0, 0, m, n, k, a, a_row, a_col, b, b_row, b_panel, c, c_row, add);
 }
 
+void K(gemm_affine)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a,
+                    size_t a_row, size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row,
+                    const struct gemm_end *end)
+{
+    const real *scale = end->scale, *shift = end->shift, *residual = end->residual;
+    K(gemm_sum)(terms, a_term, b_term, m, n, k, a, a_row, a_col, b, b_row, b_panel, c, c_row, false);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            const size_t at = i * c_row + j;
+            c[at] = c[at] * scale[j] + shift[j];
+            if (end->ceiling > 0 && c[at] < 0) c[at] = 0;
+            if (end->ceiling > 0 && c[at] > (real)end->ceiling) c[at] = (real)end->ceiling;
+            if (residual) c[at] += residual[at];
+        }
+}
+
 void K(gemm_pack)(size_t k, size_t n, const real *b, size_t b_row, size_t b_col, real *packed)
 {
     for (size_t j = 0; j < n; j += GEMM_WIDTH)

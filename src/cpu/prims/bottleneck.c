@@ -46,10 +46,10 @@ static void widen(const struct block *b, const real *picture, struct range need,
     }
     r->from = need.from;
     for (; r->to < need.to; r->to++) {
+        const struct gemm_end finish = {.scale = b->scale[0], .shift = b->shift[0], .ceiling = (double)b->ceiling};
         real *row = r->wide + (r->to - r->from) * b->line + b->s.left * b->hidden;
-        b->k->gemm(b->w, b->hidden, b->in, picture + r->to * b->w * b->in, b->in, 1, b->expand, width, b->in * width,
-                   row, b->hidden, false);
-        b->k->scale_shift_clip(b->w, b->hidden, b->scale[0], b->shift[0], b->ceiling, row);
+        b->k->gemm_affine(1, 0, 0, b->w, b->hidden, b->in, picture + r->to * b->w * b->in, b->in, 1, b->expand, width,
+                          b->in * width, row, b->hidden, &finish);
     }
 }
 
@@ -79,11 +79,10 @@ static void meet(const struct block *b, const real *picture, size_t first, size_
 static void narrow(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r, real *to)
 {
     const size_t width = b->k->gemm_width, pixels = (end - first) * b->ow;
-    to += first * b->ow * b->out;
-    b->k->gemm(pixels, b->out, b->hidden, r->inner, b->hidden, 1, b->project, width, b->hidden * width, to, b->out,
-               false);
-    b->k->scale_shift_leaky(pixels, b->out, b->scale[2], b->shift[2], 1, to);
-    if (b->residual) b->k->add(picture + first * b->w * b->in, to, to, pixels * b->out);
+    const struct gemm_end finish = {
+        .scale = b->scale[2], .shift = b->shift[2], .residual = b->residual ? picture + first * b->w * b->in : NULL};
+    b->k->gemm_affine(1, 0, 0, pixels, b->out, b->hidden, r->inner, b->hidden, 1, b->project, width, b->hidden * width,
+                      to + first * b->ow * b->out, b->out, &finish);
 }
 
 /* Beside the rows that will be widened. */

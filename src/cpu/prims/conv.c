@@ -59,16 +59,39 @@ static void finish(const struct conv *c, size_t rows, size_t first, size_t colum
     else c->k->scale_shift_leaky(rows, columns, e->scale + first, e->shift + first, e->slope, y);
 }
 
-static void finish_row(const struct conv *c, real *row) { finish(c, c->ow, 0, c->out, row); }
+/* Whether the product itself can do that, on sums that are complete. */
+static bool finishes_itself(const struct conv *c)
+{
+    const struct R(epilogue) *e = &c->end;
+    return e->scale && !e->add && c->filter_rows == c->kh && (e->ceiling > 0 ? e->slope == 0 : e->slope == 1);
+}
+
+static struct gemm_end end_from(const struct conv *c, size_t first)
+{
+    const struct R(epilogue) *e = &c->end;
+    return (struct gemm_end){.scale = e->scale + first, .shift = e->shift + first, .ceiling = (double)e->ceiling};
+}
+
+static void finish_row(const struct conv *c, real *row)
+{
+    if (!finishes_itself(c)) finish(c, c->ow, 0, c->out, row);
+}
 
 /* Rows of the filter from ky, of a panel from column j, for row y of a band. */
 static void multiply_row(const struct conv *c, const real *frame, real *to, size_t y, size_t j, size_t ky)
 {
     const size_t width = c->k->gemm_width, line = c->from.width * c->from.c, depth = c->kw * c->from.c;
-    c->k->gemm_sum(size_min(c->filter_rows, c->kh - ky), line, depth * width, c->ow, size_min(width, c->out - j), depth,
-                   frame + (y * c->stride + ky) * line, c->stride * c->from.c, 1,
-                   c->panels + j * taps_of(c) + ky * depth * width, width, 0, to + y * c->ow * c->out + j, c->out,
-                   c->end.add || ky > 0);
+    const size_t filter_rows = size_min(c->filter_rows, c->kh - ky), columns = size_min(width, c->out - j);
+    const real *a = frame + (y * c->stride + ky) * line, *b = c->panels + j * taps_of(c) + ky * depth * width;
+    real *row = to + y * c->ow * c->out + j;
+    if (finishes_itself(c)) {
+        const struct gemm_end end = end_from(c, j);
+        c->k->gemm_affine(filter_rows, line, depth * width, c->ow, columns, depth, a, c->stride * c->from.c, 1, b,
+                          width, 0, row, c->out, &end);
+    } else {
+        c->k->gemm_sum(filter_rows, line, depth * width, c->ow, columns, depth, a, c->stride * c->from.c, 1, b, width,
+                       0, row, c->out, c->end.add || ky > 0);
+    }
 }
 
 static void multiply_band(const struct conv *c, const real *frame, real *to, size_t rows)
@@ -150,9 +173,14 @@ static status points_piece(void *context, size_t piece, size_t worker)
     const struct range r = piece_range(p->rows, p->block, piece % p->blocks);
     const size_t columns = size_min(p->range, c->out - first);
     real *to = c->to + r.from * c->out + first;
+    const real *a = c->from.data + r.from * in, *b = c->panels + first * in;
     (void)worker;
-    c->k->gemm(r.to - r.from, columns, in, c->from.data + r.from * in, in, 1, c->panels + first * in, width, in * width,
-               to, c->out, c->end.add);
+    if (finishes_itself(c)) {
+        const struct gemm_end end = end_from(c, first);
+        c->k->gemm_affine(1, 0, 0, r.to - r.from, columns, in, a, in, 1, b, width, in * width, to, c->out, &end);
+        return OK;
+    }
+    c->k->gemm(r.to - r.from, columns, in, a, in, 1, b, width, in * width, to, c->out, c->end.add);
     if (columns == c->out) finish(c, r.to - r.from, 0, columns, to);
     else
         for (size_t i = 0; i < r.to - r.from; i++) finish(c, 1, first, columns, to + i * c->out);

@@ -18,12 +18,27 @@ enum { PIXELS = 7 };
 /* vec_max and vec_min give their second where there is a NaN. */
 INLINE vec cut(vec z, vec ceiling) { return vec_min(ceiling, vec_max(vec_zero(), z)); }
 
-INLINE vec finished(const struct depthwise_row *r, vec z, size_t c, size_t lanes)
+/* What sums become before they are written; vectors for one place among the channels. */
+struct finish {
+    bool scales, cuts;
+    vec scale, shift, ceiling;
+};
+
+INLINE struct finish finish_at(const struct depthwise_row *r, size_t c, size_t lanes)
 {
-    if (r->scale)
-        z = vec_fma(z, vec_load_some((const real *)r->scale + c, lanes),
-                    vec_load_some((const real *)r->shift + c, lanes));
-    return r->ceiling > 0 ? cut(z, vec_set((real)r->ceiling)) : z;
+    struct finish f = {.scales = r->scale, .cuts = r->ceiling > 0, .ceiling = vec_set((real)r->ceiling)};
+    f.scale = f.shift = vec_zero();
+    if (f.scales) {
+        f.scale = vec_load_some((const real *)r->scale + c, lanes);
+        f.shift = vec_load_some((const real *)r->shift + c, lanes);
+    }
+    return f;
+}
+
+INLINE vec finished(const struct finish *f, vec z)
+{
+    if (f->scales) z = vec_fma(z, f->scale, f->shift);
+    return f->cuts ? cut(z, f->ceiling) : z;
 }
 
 /* Outputs from x on, whose taps are all there, for the vector of channels at c. pixels, rows, taps and stride are constants
@@ -32,19 +47,20 @@ INLINE void group(const struct depthwise_row *r, const size_t pixels, const size
                   const size_t stride, const real *x, size_t c, size_t lanes, real *y)
 {
     const real *w = (const real *)r->w + c;
+    const size_t channels = r->channels, line = r->line; /* which the compiler would load again after each store */
     vec sum[PIXELS];
     UNROLL for (size_t p = 0; p < pixels; p++) sum[p] = vec_zero();
     UNROLL for (size_t row = 0; row < rows; row++) UNROLL for (size_t tap = 0; tap < taps; tap++)
     {
-        const vec by = vec_load_some(w + (row * taps + tap) * r->channels, lanes);
+        const vec by = vec_load_some(w + (row * taps + tap) * channels, lanes);
         UNROLL for (size_t p = 0; p < pixels; p++)
         {
-            const real *at = x + row * r->line + (p * stride + tap) * r->channels + c;
+            const real *at = x + row * line + (p * stride + tap) * channels + c;
             sum[p] = vec_fma(vec_load_some(at, lanes), by, sum[p]);
         }
     }
-    UNROLL for (size_t p = 0; p < pixels; p++)
-        vec_store_some(y + p * r->channels + c, finished(r, sum[p], c, lanes), lanes);
+    const struct finish f = finish_at(r, c, lanes);
+    UNROLL for (size_t p = 0; p < pixels; p++) vec_store_some(y + p * channels + c, finished(&f, sum[p]), lanes);
 }
 
 /* All channels of such outputs. */
@@ -88,7 +104,8 @@ static void at_edge(const struct depthwise_row *r, size_t pixel, size_t from, si
             for (size_t tap = from; tap < to; tap++)
                 sum = vec_fma(vec_load_some(x + row * r->line + (tap - from) * r->channels + c, lanes),
                               vec_load_some(w + (row * r->taps + tap) * r->channels + c, lanes), sum);
-        vec_store_some(y + pixel * r->channels + c, finished(r, sum, c, lanes), lanes);
+        const struct finish f = finish_at(r, c, lanes);
+        vec_store_some(y + pixel * r->channels + c, finished(&f, sum), lanes);
     }
 }
 

@@ -6,6 +6,7 @@
  * loads (about 7 bytes a cycle) are far below what that cache gives, and c is touched once. */
 #include "cpu/simd/vec.h"
 #include "base/size.h"
+#include <math.h>
 
 #if defined(__AVX512F__)
 enum { ROWS = 14 }; /* 28 accumulators, 2 of b, 1 of a: 31 of 32 registers */
@@ -22,6 +23,9 @@ enum { ROWS = 6 }; /* 12 + 2 + 1 of 16 */
 struct product { /* what all tiles of a call share */
     size_t terms, a_term, b_term, k, a_row, a_col, b_row, c_row;
     bool add, fetch;
+    const real *scale, *shift; /* of the panel's columns; NULL: sums are written as they are */
+    real lowest, highest;
+    const real *residual, *c; /* or NULL; where both begin */
 };
 
 /* Products so short that c, when it is not near, is what one waits for. */
@@ -33,6 +37,21 @@ static inline __attribute__((always_inline)) void store_row(real *c, vec v, bool
         vec_store(c, add ? vec_add(vec_load(c), v) : v);
     } else if (lanes > 0) {
         vec_store_part(c, add ? vec_add(vec_load_part(c, lanes), v) : v, lanes);
+    }
+}
+
+/* Column v of a tile's vectors, on its way from the registers to c: an affine map, cut at both ends, and the residual. */
+static inline __attribute__((always_inline)) void finish(const struct product *g, const size_t rows, const size_t v,
+                                                         vec sum[ROWS][2], real *c, size_t lanes)
+{
+    const vec scale = vec_load_some(g->scale + v * V, lanes), shift = vec_load_some(g->shift + v * V, lanes);
+    const vec lowest = vec_set(g->lowest), highest = vec_set(g->highest);
+    UNROLL for (size_t i = 0; i < rows; i++)
+    {
+        real *to = c + i * g->c_row + v * V;
+        vec z = vec_min(highest, vec_max(lowest, vec_fma(sum[i][v], scale, shift))); /* a NaN stays */
+        if (g->residual) z = vec_add(vec_load_some(g->residual + (to - g->c), lanes), z);
+        vec_store_some(to, z, lanes);
     }
 }
 
@@ -64,6 +83,11 @@ static inline __attribute__((always_inline)) void tile(const struct product *g, 
             at += g->a_col;
             bt += g->b_row;
         }
+    }
+    if (g->scale) {
+        finish(g, rows, 0, sum, c, columns);
+        if (vecs > 1) finish(g, rows, 1, sum, c, columns - V);
+        return;
     }
     UNROLL for (size_t i = 0; i < rows; i++)
     {
@@ -105,27 +129,52 @@ static const tile_function tiles[ROWS][2] = {
 };
 /* clang-format on */
 
-void K(gemm_sum)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a, size_t a_row,
-                 size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row, bool add)
+static void multiply(struct product *g, size_t m, size_t n, const real *a, const real *b, size_t b_panel, real *c)
 {
-    const struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, add, add || terms * k < SHORT};
+    const real *scale = g->scale, *shift = g->shift;
     const size_t groups = size_div_up(m, ROWS);
     for (size_t j = 0; j < n; j += 2 * V) {
         const real *panel = b + j / (2 * V) * b_panel;
         const size_t columns = size_min(2 * V, n - j);
         size_t row = 0;
+        if (scale) {
+            g->scale = scale + j;
+            g->shift = shift + j;
+        }
         for (size_t group = 0; group < groups; group++) {
             const size_t rows = m / groups + (group < m % groups);
-            tiles[rows - 1][columns > V](&g, a + row * a_row, panel, c + row * c_row + j, columns);
+            tiles[rows - 1][columns > V](g, a + row * g->a_row, panel, c + row * g->c_row + j, columns);
             row += rows;
         }
     }
+}
+
+void K(gemm_sum)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a, size_t a_row,
+                 size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row, bool add)
+{
+    struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, .add = add};
+    g.fetch = add || terms * k < SHORT;
+    multiply(&g, m, n, a, b, b_panel, c);
 }
 
 void K(gemm)(size_t m, size_t n, size_t k, const real *a, size_t a_row, size_t a_col, const real *b, size_t b_row,
              size_t b_panel, real *c, size_t c_row, bool add)
 {
     K(gemm_sum)(1, 0, 0, m, n, k, a, a_row, a_col, b, b_row, b_panel, c, c_row, add);
+}
+
+void K(gemm_affine)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a,
+                    size_t a_row, size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row,
+                    const struct gemm_end *end)
+{
+    struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, .fetch = terms * k < SHORT, .c = c};
+    const bool bounded = end->ceiling > 0;
+    g.scale = end->scale;
+    g.shift = end->shift;
+    g.lowest = bounded ? 0 : -(real)INFINITY;
+    g.highest = bounded ? (real)end->ceiling : (real)INFINITY;
+    g.residual = end->residual;
+    multiply(&g, m, n, a, b, b_panel, c);
 }
 
 /* One panel; columns below the panel's width are followed by zeros. */
