@@ -65,6 +65,15 @@ foreach(folder ${test_folders})
     endif()
 endforeach()
 
+# Long suites start first: one that started last would run alone at the end.
+set(cost 100)
+foreach(name heads-portable api-portable app api heads ops-portable nets cpu-portable ops cpu api-avx2 heads-avx2 train)
+    math(EXPR cost "${cost} - 1")
+    if(TEST ${name})
+        set_tests_properties(${name} PROPERTIES COST ${cost})
+    endif()
+endforeach()
+
 # The same numerical suites on the GPU; without one they are skipped.
 if(TARGET centra-cuda)
     foreach(part cpu/prims data/stock ops/ heads/ nets/)

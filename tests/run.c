@@ -6,6 +6,7 @@
  * are. Passing tests are quiet. The last line counts; the exit status is 1 when a test failed, 77 when all selected
  * tests were skipped, 2 when no test was selected. */
 #define _XOPEN_SOURCE 700 /* nftw */
+#include "base/clock.h"
 #include "tests/device.h"
 #include "tests/test.h"
 #include <errno.h>
@@ -57,6 +58,13 @@ void test_failed(const char *file, int line, const char *format, ...)
 }
 
 void test_skip(const char *reason) { skipped = reason; }
+
+bool test_is_about_figures(void)
+{
+    if (UNDER_SANITIZER) test_skip("it compares figures, which the build without sanitizers does");
+    return UNDER_SANITIZER;
+}
+
 uint64_t test_seed(void) { return seed; }
 
 bool test_brief(void)
@@ -148,6 +156,7 @@ static void run_one(struct test *t, bool verbose, struct tally *sum)
     skipped = NULL;
     atomic_store(&failures, 0);
     setenv("XDG_DATA_HOME", "/nonexistent", 1); /* no test sees the models of who runs it */
+    const uint64_t began = clock_ns();
     t->run();
     alloc_fail_at(0);
     folder_remove();
@@ -159,7 +168,7 @@ static void run_one(struct test *t, bool verbose, struct tally *sum)
         printf("SKIP %s: %s\n", t->name, skipped);
         sum->skipped++;
     } else {
-        if (verbose) printf("ok   %s\n", t->name);
+        if (verbose) printf("ok   %s (%.2f s)\n", t->name, (double)(clock_ns() - began) / 1e9);
         sum->passed++;
     }
 }

@@ -27,6 +27,7 @@
 #define UNDER_TSAN 0
 #endif
 #endif
+#define UNDER_SANITIZER (UNDER_ASAN || UNDER_TSAN)
 
 struct test {
     const char *name, *file;
@@ -36,9 +37,12 @@ struct test {
 void test_register(struct test *t);
 void test_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void test_skip(const char *reason); /* marks the running test as skipped, loudly; return from it afterwards */
-uint64_t test_seed(void);           /* --seed N, else fixed; printed when something fails */
 /* CENTRA_TEST_BRIEF: under tools that slow a device down a thousandfold, the fewest cases that reach every kernel. */
 bool test_brief(void);
+/* For tests that compare figures and run no code that others do not: true, and the test is marked as skipped, under a
+ * sanitizer, where computing the figures takes minutes. The usual build compares them. */
+bool test_is_about_figures(void);
+uint64_t test_seed(void); /* --seed N, else fixed; printed when something fails */
 /* A random stream for this test, from the seed and the test's name. */
 struct random test_random(void);
 /* The folder of the golden vectors (CENTRA_GOLDEN, else ../shared/golden from the source folder), or NULL. */

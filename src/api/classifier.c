@@ -8,9 +8,8 @@
 
 enum { BATCH_PIXELS = 32 * 84 * 84, FIRST_BATCH = 4 }; /* of a batch at most, unless one picture has more; pictures */
 enum { BATCH_BYTES = 96 << 20 };                       /* of maps on the way, for the same */
-enum {
-    SHOWN_AT_ONCE = 16
-}; /* files that are read before the network goes on: of few, threads would wait for the last */
+/* Files that are read before the network goes on: of few, threads would wait for the last. */
+enum { SHOWN_AT_ONCE = 16 };
 enum { SMALL_BYTES = 16 << 20 }; /* of weights whose frozen form, four times as much, is no burden */
 
 status block_reserve(struct block *b, size_t count, size_t each, const char *what)

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "tests/test.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -38,6 +39,7 @@ static void become_program(const char *program, const char *const *words)
     argv[n++] = (char *)"centra";
     for (; *words && n <= MOST_WORDS; words++) argv[n++] = (char *)*words;
     setenv("LC_ALL", "C", 1);
+    signal(SIGINT, SIG_DFL); /* whoever runs the tests in the background ignores it, and so would the program */
     execv(program, argv);
     _exit(127);
 }

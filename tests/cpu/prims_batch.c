@@ -4,7 +4,7 @@
 static const size_t sizes[][2] = {{2, 1}, {3, 5}, {100, 17}, {5000, 64}, {70000, 3}}; /* rows, channels */
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static void plain_stats(const double *x, size_t rows, size_t c, double *mean, double *variance)
+DEFINITION static void plain_stats(const double *x, size_t rows, size_t c, double *mean, double *variance)
 {
     for (size_t j = 0; j < c; j++) {
         mean[j] = variance[j] = 0;
@@ -41,7 +41,7 @@ struct norm {
     double *y, *dx, *dgain, *dbias;
 };
 
-static void plain_norm(const struct norm *s, bool batch)
+DEFINITION static void plain_norm(const struct norm *s, bool batch)
 {
     for (size_t j = 0; j < s->c; j++) {
         const double inverse = 1 / sqrt(s->variance[j] + 1e-3);

@@ -24,14 +24,14 @@ struct triple {
     double *y, *dx, *dw;
 };
 
-static void meet(const struct triple *t, size_t y, size_t x, size_t w)
+DEFINITION static void meet(const struct triple *t, size_t y, size_t x, size_t w)
 {
     if (t->y) t->y[y] += t->x[x] * t->w[w];
     if (t->dx) t->dx[x] += t->dy[y] * t->w[w];
     if (t->dw) t->dw[w] += t->dy[y] * t->x[x];
 }
 
-static void pixel(const struct shape *s, const struct triple *t, size_t p, size_t y)
+DEFINITION static void pixel(const struct shape *s, const struct triple *t, size_t p, size_t y)
 {
     const size_t oh = out_size(s->h, s->kh, s), ow = out_size(s->w, s->kw, s);
     const size_t picture = p / ow / oh, oy = p / ow % oh, ox = p % ow, o = y % s->out;

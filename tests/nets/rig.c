@@ -9,11 +9,14 @@ bool net_rig_open(struct net_rig *r, const char *isa, size_t threads, dtype type
     struct random random = {1, 2, 0};
     *r = (struct net_rig){.net = NULL};
     if (!rig_open(&r->w, isa, threads, type)) return false;
-    status st = net_find(net, &r->net);
+    char name[32] = "", option[32] = "", value[32] = "";
+    const bool more = sscanf(net, "%31s %31[^=]=%31s", name, option, value) == 3;
+    status st = net_find(name, &r->net);
     r->p = params_new(r->w.dev);
     if (st == OK && r->p && r->net->settings_bytes <= sizeof r->settings) {
         options_default(r->net->options, &r->settings);
-        st = r->net->params(&r->settings, type, &random, r->p);
+        if (more) st = option_set(r->net->options, "--net.", option, value, &r->settings);
+        if (st == OK) st = r->net->params(&r->settings, type, &random, r->p);
         if (st == OK) return true;
     }
     test_failed(__FILE__, __LINE__, "no network '%s': %s", net, error_text());

@@ -15,7 +15,8 @@ struct net_rig {
     struct params *p;
 };
 
-/* False, with a failed expectation, when something could not be opened. The parameters hold their start values. */
+/* False, with a failed expectation, when something could not be opened. The parameters hold their start values. A network may
+ * be followed by one of its options, "wrn widen=2". */
 bool net_rig_open(struct net_rig *r, const char *isa, size_t threads, dtype type, const char *net);
 void net_rig_close(struct net_rig *r);
 /* Sets the case's parameters, whose names begin with `prefix`; each of the network's must be there. */

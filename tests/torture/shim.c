@@ -39,7 +39,8 @@ static unsigned long wanted[KINDS]; /* 0: never */
 static bool shorten;
 static atomic_uint_fast64_t state = 1;
 
-/* Libraries prepare themselves before main() is reached; that is their affair. */
+/* Libraries prepare themselves before main() is reached and tidy up after exit() has called the program's own functions; that
+ * is their affair. So is what a build with counters does then: its runtime writes them, and takes memory without looking. */
 static atomic_bool armed;
 
 /* Whether this one has to fail. */
@@ -47,6 +48,18 @@ static bool strikes(enum kind k) { return atomic_load(&armed) && atomic_fetch_ad
 
 typedef int (*main_function)(int, char **, char **);
 typedef int (*start_function)(main_function, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+static main_function real_main;
+
+static void disarm(void) { atomic_store(&armed, false); }
+
+/* What was registered first runs last, and before any library is told of the end. */
+static int armed_main(int argc, char **argv, char **environment)
+{
+    if (atexit(disarm)) _exit(125);
+    atomic_store(&armed, true);
+    return real_main(argc, argv, environment);
+}
+
 int __libc_start_main(main_function main_of, int argc, char **argv, void (*init)(void), void (*fini)(void),
                       void (*loader_fini)(void), void *stack_end);
 int __libc_start_main(main_function main_of, int argc, char **argv, void (*init)(void), void (*fini)(void),
@@ -54,8 +67,8 @@ int __libc_start_main(main_function main_of, int argc, char **argv, void (*init)
 {
     start_function start = NULL;
     *(void **)&start = dlsym(RTLD_NEXT, "__libc_start_main");
-    atomic_store(&armed, true);
-    return start(main_of, argc, argv, init, fini, loader_fini, stack_end);
+    real_main = main_of;
+    return start(armed_main, argc, argv, init, fini, loader_fini, stack_end);
 }
 
 static void ignore(int signal_number) { (void)signal_number; }
