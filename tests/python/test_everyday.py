@@ -87,11 +87,11 @@ class Regression(unittest.TestCase):
 
     def test_both_ways_find_the_point_without_a_slope(self) -> None:
         kernel, y = self.problem()
-        for solve in (logistic.newton, logistic.bounded):
+        for solve in (logistic.newton, logistic.truncated):
             a = solve(kernel, y)
             slope = logistic.softmax(kernel @ a) - y + logistic.PENALTY * a
             self.assertLess(np.abs(slope).max(), 2e-5)
-        self.assertLess(np.abs(kernel @ (logistic.newton(kernel, y) - logistic.bounded(kernel, y))).max(), 1e-2)
+        self.assertLess(np.abs(kernel @ (logistic.newton(kernel, y) - logistic.truncated(kernel, y))).max(), 1e-2)
 
     def test_intervals_are_students(self) -> None:
         for n, t, near in ((5, 2.57058, 3e-3), (19, 2.09302, 1e-4), (99, 1.98422, 1e-4), (1999, 1.96115, 1e-4)):
