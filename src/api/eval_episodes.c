@@ -6,7 +6,10 @@
 enum { MOST_NAMED = 8 }; /* classes in a warning */
 
 /* Subtracted so that no sum can overflow. */
-static bool large_enough(const centra_eval_summary *s, size_t size) { return size >= s->shot && size - s->shot >= s->query; }
+static bool large_enough(const centra_eval_summary *s, size_t size)
+{
+    return size >= s->shot && size - s->shot >= s->query;
+}
 
 /* Of an evaluation of all classes: how many they are. */
 static status count_all(const centra_eval_summary *s, const size_t *size, size_t *way)
@@ -14,8 +17,9 @@ static status count_all(const centra_eval_summary *s, const size_t *size, size_t
     *way = 0;
     for (size_t c = 0; c < s->classes; c++) *way += large_enough(s, size[c]);
     if (*way >= 2) return OK;
-    return fail(ST_VALUE, "all classes with at least %zu support + %zu query pictures are %zu of %zu; episodes need two",
-                s->shot, s->query, *way, s->classes);
+    return fail(ST_VALUE,
+                "all classes with at least %zu support + %zu query pictures are %zu of %zu; episodes need two", s->shot,
+                s->query, *way, s->classes);
 }
 
 static status sampler_of(const centra_eval *e, const size_t *first, const size_t *size, struct sampler **out)
