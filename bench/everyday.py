@@ -27,7 +27,9 @@ from typing import Any
 
 import machine
 
-machine.use_python_with_torch()  # may start this script anew, so it comes before what may be missing
+machine.use_python_with("numpy")  # may start this script anew, so it comes before what may be missing
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is loaded; its matrices are small here
 
 import numpy as np
 
@@ -90,12 +92,6 @@ def encode(o: argparse.Namespace, model: str, name: str) -> None:
     np.save(pooled_path(o, model, name), np.concatenate(rows))
 
 
-def classes_of(archive: Path, split: str | None) -> int:
-    with tarfile.open(archive) as t:
-        names = [m.name.split("/") for m in t if m.isfile()]
-    return len({n[-2] for n in names if split is None or n[0] == split})
-
-
 def regression(x: np.ndarray, episodes: Path) -> tuple[np.ndarray, np.ndarray]:
     """accuracies in percent of logistic regression and of the cosine to the class mean, episode by episode"""
     seen: list[tuple[float, float]] = []
@@ -120,10 +116,9 @@ def play(o: argparse.Namespace, task: Task, heads: str, episodes: int, saved: Pa
     model, name, way, shot = task
     archive, split = ARCHIVES[name]
     path = Path(o.data) / archive
-    number = str(classes_of(path, split)) if way == "all" else way
     each = saved.with_suffix(".accuracies")
     rows = json.loads(centra(
-        o, "eval", "--weights", model, "--data", str(path), *(["--split", split] if split else []), "--way", number,
+        o, "eval", "--weights", model, "--data", str(path), *(["--split", split] if split else []), "--way", way,
         "--shot", str(shot), "--query", str(o.all_query if way == "all" else o.query), "--episodes", str(episodes),
         "--head", heads, "--save-episodes", str(saved), "--save-accuracies", str(each), "--json"))
     return [(r, np.array(json.loads(line)["accuracy"])) for r, line in zip(rows, each.read_text().splitlines(), strict=True)]
@@ -221,7 +216,6 @@ def main() -> None:
     missing = [a for a, _ in (ARCHIVES[n] for n in o.sets.split(",")) if not (Path(o.data) / a).exists()]
     if missing:
         sys.exit(f"everyday.py: '{o.data}' has no {', '.join(missing)}; --data names the folder of the tars")
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(o.threads))
     run(o)
 
 

@@ -3,7 +3,7 @@
     python3 bench/everyday_page.py docs/results/everyday.jsonl docs/everyday.md
 
 A record is a line of JSON: the accuracy of one head with one model on one set, or what `bench/unknown.c` found ("kind": "unknown").
-The tables stand between two marks of the page, and nothing else of it is touched.
+A summary and the tables stand between marks of the page, and nothing else of it is touched.
 """
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any
 
 SETS = ("cub", "flowers", "caltech", "plants")
 COSINE, REGRESSION = "meta-baseline", "logistic regression"
+STANDARD = "mcl-ridge"
+SUMMARY_MARKS = ("<!-- summary -->", "<!-- end of summary -->")
 MARKS = ("<!-- tables -->", "<!-- end of tables -->")
 TOLD = {"mcl-katz": ("gamma", "beta"), "mcl": ("gamma", "beta"), "r2d2": ("lambda",)}  # options that stand beside the name
 
@@ -53,6 +55,61 @@ def accuracy_table(rows: list[Record]) -> list[str]:
     return out
 
 
+def against_rival(rows: list[Record]) -> tuple[Record, str, float, float] | None:
+    """of one model, set, way and number of shots: the standard head, the better of cosine and regression, difference, interval"""
+    heads = {r["head"]: r for r in rows if r["head"] in (STANDARD, COSINE, REGRESSION)}
+    if len(heads) < 3:
+        return None
+    ours, rival = heads[STANDARD], max((COSINE, REGRESSION), key=lambda h: heads[h]["accuracy"])
+    if rival in ours["paired"]:
+        d = ours["paired"][rival]
+        return ours, rival, d["difference"], d["ci95"]
+    # Both were compared with the cosine alone: means subtract, and the deviation of a difference is at most the sum of both.
+    a, b = ours["paired"][COSINE], heads[REGRESSION]["paired"][COSINE]
+    return ours, rival, a["difference"] - b["difference"], a["ci95"] + b["ci95"]
+
+
+def verdict(difference: float, ci95: float) -> str:
+    return "better" if difference > ci95 else "behind" if difference < -ci95 else "level"
+
+
+def summary_cell(found: tuple[Record, str, float, float] | None) -> str:
+    if not found:
+        return "-"
+    ours, rival, d, ci95 = found
+    said = f"{d:+.2f} +- {ci95:.2f}, {'cosine' if rival == COSINE else 'regression'}"
+    return f"{ours['accuracy']:.2f} ({'**' + said + '**' if verdict(d, ci95) == 'better' else said})"
+
+
+def counted(found: list[tuple[str, int, str, str]]) -> list[str]:
+    """what the cells of few shots say together; (model, shot, set, verdict) each"""
+    out = []
+    for model in dict.fromkeys(f[0] for f in found):
+        mine = [f for f in found if f[0] == model]
+        number = {v: sum(f[3] == v for f in mine) for v in ("better", "level", "behind")}
+        behind = ", ".join(f"{s} with {n}" for _, n, s, v in mine if v == "behind")
+        out.append(f"- {model}: better in {number['better']} of {len(mine)}, level in {number['level']}, behind in {number['behind']}"
+                   + (f" ({behind})" if behind else "") + ".")
+    return out
+
+
+def summary(records: list[Record]) -> str:
+    played = [r for r in records if r.get("kind") != "unknown"]
+    order = list(dict.fromkeys(r["model"] for r in played))
+    out = [f"| model | classes | shots | {' | '.join(SETS)} |", "| --- | --- | --- |" + " --- |" * len(SETS)]
+    few: list[tuple[str, int, str, str]] = []
+    for model, way, shot in sorted({(r["model"], r["way"], r["shot"]) for r in played}, key=lambda k: (order.index(k[0]), k[1], k[2])):
+        cells = []
+        for name in SETS:
+            found = against_rival([r for r in played if (r["model"], r["way"], r["shot"], r["set"]) == (model, way, shot, name)])
+            cells.append(summary_cell(found))
+            if found and way == "5" and shot in (1, 5):
+                few.append((model, shot, name, verdict(*found[2:])))
+        out.append(f"| {model} | {way} | {shot} | " + " | ".join(cells) + " |")
+    told = counted(few)
+    return "\n".join(out + (["", f"5 classes with 1 and 5 shots, `{STANDARD}` beside the better of the two on each set:", ""] + told if told else [])) + "\n"
+
+
 def unknown_table(rows: list[Record]) -> list[str]:
     out = ["\n### None of these: 5 known classes of 5 pictures each, 5 others\n", "| model | set | head | episodes | accuracy | ECE before, after | AUROC | at 0.05: false alarms, "
            "strangers found |", "| --- | --- | --- | --- | --- | --- | --- | --- |"]
@@ -77,9 +134,13 @@ def read(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def between(page: str, marks: tuple[str, str], made: str) -> str:
+    before, _, rest = page.partition(marks[0])
+    return f"{before}{marks[0]}\n{made}\n{marks[1]}{rest.partition(marks[1])[2]}"
+
+
 def with_tables(page: str, records: list[Record]) -> str:
-    before, _, rest = page.partition(MARKS[0])
-    return f"{before}{MARKS[0]}\n{tables(records)}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}"
+    return between(between(page, SUMMARY_MARKS, "\n" + summary(records)), MARKS, tables(records))
 
 
 def main() -> None:

@@ -22,9 +22,9 @@ def debian_python() -> str:
     return next((p for p in listed if p.endswith("/bin/python3")), "/usr/bin/python3")
 
 
-def use_python_with_torch() -> None:
-    """Starts the script again with Debian's own python3 if this one has no PyTorch; ends it if that has none either."""
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+def use_python_with(*needed: str) -> None:
+    """Starts the script again with Debian's own python3 if this one lacks a module; ends it if that lacks it too."""
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if not missing:
         return
     python = debian_python()
@@ -32,7 +32,11 @@ def use_python_with_torch() -> None:
         os.environ[MARK] = python
         os.execv(python, [python, *sys.argv])
     packages = " ".join(f"python3-{name}" for name in missing)
-    sys.exit(f"heads.py: {sys.executable} has no {' and no '.join(missing)}; on Debian: apt-get install {packages}")
+    sys.exit(f"{Path(sys.argv[0]).name}: {sys.executable} has no {' and no '.join(missing)}; on Debian: apt-get install {packages}")
+
+
+def use_python_with_torch() -> None:
+    use_python_with(*NEEDED)
 
 
 def first_value(file: str, key: str, separator: str) -> str:

@@ -348,6 +348,9 @@ typedef struct centra_eval_head {
 
 typedef enum centra_eval_phase { CENTRA_EVAL_ENCODING, CENTRA_EVAL_PLAYING } centra_eval_phase; /* pictures, episodes */
 
+/* As `way` of an evaluation: every class that has shot + query pictures, in each episode. */
+#define CENTRA_ALL_CLASSES SIZE_MAX
+
 /* Zero and NULL mean the default that is written behind each. */
 typedef struct centra_eval_options {
     const char *weights;  /* a file of weights, a run's folder (its best.safetensors), or a model's name; NULL: a random
@@ -362,7 +365,7 @@ typedef struct centra_eval_options {
     size_t head_option_count;
     const char *data, *images; /* the data set, and the folder of a CSV list's pictures */
     const char *split;         /* "test" where the set has splits */
-    size_t way, shot, query;   /* 5, 1, 15 (queries of each class) */
+    size_t way, shot, query;   /* 5 (or CENTRA_ALL_CLASSES), 1, 15 (queries of each class) */
     size_t episodes;           /* 10000 */
     uint64_t seed;             /* of the episodes, and of a random start */
     int strict;                /* a picture that cannot be read is a failure, else it is left out with a warning */

@@ -3,10 +3,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_NAMED = 8 }; /* classes in a warning */
+
+/* Subtracted so that no sum can overflow. */
+static bool large_enough(const centra_eval_summary *s, size_t size)
+{
+    return size >= s->shot && size - s->shot >= s->query;
+}
+
+/* Of an evaluation of all classes: how many they are. */
+static status count_all(const centra_eval_summary *s, const size_t *size, size_t *way)
+{
+    *way = 0;
+    for (size_t c = 0; c < s->classes; c++) *way += large_enough(s, size[c]);
+    if (*way >= 2) return OK;
+    return fail(ST_VALUE,
+                "all classes with at least %zu support + %zu query pictures are %zu of %zu; episodes need two", s->shot,
+                s->query, *way, s->classes);
+}
+
 static status sampler_of(const centra_eval *e, const size_t *first, const size_t *size, struct sampler **out)
 {
     const centra_eval_summary *s = &e->summary;
-    return sampler_new(s->classes, first, size, s->way, s->shot, s->query, s->seed, out);
+    size_t way = s->way;
+    status st = OK;
+    if (way == CENTRA_ALL_CLASSES) st = count_all(s, size, &way);
+    return st == OK ? sampler_new(s->classes, first, size, way, s->shot, s->query, s->seed, out) : st;
 }
 
 status course_possible(const centra_eval *e)
@@ -100,17 +122,35 @@ done:
     return st;
 }
 
+/* Names the classes that are too small: who has a few more pictures of them can put that right. */
+static status tell_left_out(const centra_eval *e, const struct log_sink *log)
+{
+    const centra_eval_summary *s = &e->summary;
+    text names = {0};
+    size_t named = 0;
+    for (size_t c = 0; c < s->classes && named < MOST_NAMED; c++) {
+        if (large_enough(s, e->features.size[c])) continue;
+        text_addf(&names, "%s%s", named++ ? ", " : "", dataset_class_name(e->set, c));
+    }
+    if (s->classes_left_out > named) text_addf(&names, " and %zu more", s->classes_left_out - named);
+    const status st = text_status(&names);
+    if (st == OK)
+        log_line(log, LOG_WARN, "%zu of %zu classes have fewer than %zu pictures and are left out: %s",
+                 s->classes_left_out, s->classes, s->shot + s->query, text_string(&names));
+    text_free(&names);
+    return st;
+}
+
 static status draw(centra_eval *e, const struct log_sink *log, struct course *c)
 {
     centra_eval_summary *s = &e->summary;
-    const status st = sampler_of(e, e->features.first, e->features.size, &c->sampler);
+    status st = sampler_of(e, e->features.first, e->features.size, &c->sampler);
     if (st != OK) return st;
+    sampler_shape(c->sampler, &s->way, &s->shot, &s->query);
     s->classes_left_out = sampler_left_out(c->sampler);
-    if (s->classes_left_out && e->writes)
-        log_line(log, LOG_WARN, "%zu of %zu classes have fewer than %zu pictures and are left out", s->classes_left_out,
-                 s->classes, s->shot + s->query);
+    if (s->classes_left_out && e->writes) st = tell_left_out(e, log);
     c->episodes = (struct episodes){.sampler = c->sampler, .count = s->episodes};
-    return OK;
+    return st;
 }
 
 status course_open(const centra_eval_options *o, centra_eval *e, const struct log_sink *log, struct course *c)

@@ -3,6 +3,21 @@
 #include "app/library.h"
 #include "app/progress.h"
 #include "app/terminal.h"
+#include <string.h>
+
+enum { MOST_WAY = 10000 };
+
+/* A number of classes, or all of them. */
+static status way_parse(const char *s, size_t *out)
+{
+    int64_t n;
+    *out = CENTRA_ALL_CLASSES;
+    if (!strcmp(s, "all")) return OK;
+    if (!integer_parse(s, &n) || n < 2 || n > MOST_WAY)
+        return fail(ST_USAGE, "--way is '%.60s', but must be all or a whole number between 2 and %d", s, MOST_WAY);
+    *out = (size_t)n;
+    return OK;
+}
 
 static status eval_run(const struct call *c)
 {
@@ -11,7 +26,9 @@ static status eval_run(const struct call *c)
     struct head_list heads = {0};
     centra_session *session = NULL;
     centra_eval *e = NULL;
+    size_t way;
     status st = OK;
+    TRY(way_parse(s->way, &way));
     if (s->head) TRY(head_list_parse(s->head, s->base, &heads));
     const centra_eval_options o = {.weights = s->weights,
                                    .backbone = s->backbone,
@@ -25,7 +42,7 @@ static status eval_run(const struct call *c)
                                    .data = s->data,
                                    .images = s->images,
                                    .split = s->split,
-                                   .way = (size_t)s->way,
+                                   .way = way,
                                    .shot = (size_t)s->shot,
                                    .query = (size_t)s->query,
                                    .episodes = (size_t)s->episodes,
@@ -74,7 +91,8 @@ static const struct option eval_options[] = {
     OPT_TEXT(
         struct eval, extractor, "extractor", NULL, "NAME",
         "the vectors that heads compare: map, pyramid-5,3 or grid-3,2 (any sizes); else as the weights were trained"),
-    COUNT(way, "way", 5, 2, 10000, "classes of an episode"),
+    OPT_TEXT(struct eval, way, "way", "5", "N|all",
+             "classes of an episode; all: every class with enough pictures, in each"),
     COUNT(shot, "shot", 1, 1, 10000, "support pictures of each class"),
     COUNT(query, "query", 15, 1, 10000, "query pictures of each class"),
     COUNT(episodes, "episodes", 10000, 1, 100000000, "how many episodes"),
@@ -99,7 +117,8 @@ static const char *const eval_details[] = {
     "every head "
     "that has the option; NAME:KEY=VALUE in the list to that one alone. Give another --data for another domain. "
     "Episodes are drawn from --seed; results do not depend on the number of threads.",
-    "Classes with fewer than shot + query pictures are left out with a warning. With --json the result is an array "
+    "Classes with fewer than shot + query pictures are left out with a warning that names them; --way all "
+    "plays every other class in each episode. With --json the result is an array "
     "with "
     "one object a head.",
     "The head centroid looks at pictures of base classes: --base names a data set of them, which is encoded once; "

@@ -6,8 +6,8 @@
 
 struct eval {
     const char *weights, *backbone, *extractor, *data, *images, *split, *head, *save_episodes, *save_accuracies,
-        *episodes_from, *report, *base, *base_split;
-    int64_t way, shot, query, episodes;
+        *episodes_from, *report, *base, *base_split, *way;
+    int64_t shot, query, episodes;
     bool per_class, strict, shuffle_labels;
 };
 

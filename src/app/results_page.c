@@ -213,7 +213,7 @@ void results_page(const struct results *r, arena *memory, text *to)
         "# The paper's tables, made again\n\n"
         "Made by `centra reproduce --page docs --records docs/results` from the records in `docs/results`, whose keys "
         "[reproduce.md](reproduce.md) explains; changes by hand are refused by a test. The same as data: "
-        "[results.json](results.json).\n\n");
+        "[results.json](results.json). Heads on photos of other kinds than these: [everyday.md](everyday.md).\n\n");
     text_addf(to, "%zu of %zu rows are run. ", done, r->rows);
     text_add(to, "Accuracies are percent, with half of the 95 % interval over test episodes (5-way, 15 queries a "
                  "class). *Paper* is what it prints, "

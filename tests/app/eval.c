@@ -23,13 +23,39 @@ TEST(eval_shows_accuracy_interval_difference_and_classes)
     EXPECT(strstr(r.out, "\nmcl-katz ") && strstr(r.out, "\nunidirectional ") && strstr(r.out, " +- "));
     EXPECT(strstr(r.out, "\nc3 ") && !strstr(r.out, "\nc4 "));
     EXPECT_TEXT(r.err, "centra eval: warning: there are no weights: conv4 starts from random ones\n"
-                       "centra eval: warning: 1 of 5 classes have fewer than 5 pictures and are left out\n");
+                       "centra eval: warning: 1 of 5 classes have fewer than 5 pictures and are left out: c4\n");
     ran_free(&r);
     r = program_run("", WORDS(SMALL, "--episodes", "1", "--head", "mcl-katz", "--quiet"));
     EXPECT_INT(r.status, 0);
     EXPECT(!strncmp(r.out, "head", 4) && !strstr(r.out, "+-"));
     EXPECT_TEXT(r.err, "");
     ran_free(&r);
+}
+
+TEST(eval_of_all_classes_plays_every_one_that_is_large_enough)
+{
+#define ALL_OF "eval", "--backbone", "conv4", "--net.width", "4", "--data", "set", "--head", "proto", "--episodes", "3"
+    colour_set();
+    struct ran r = program_run("", WORDS(ALL_OF, "--way", "all", "--query", "4"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, ": 4 classes, ") && strstr(r.out, "\n3 episodes, 4-way 1-shot, 4 queries of each class\n"));
+    EXPECT(strstr(r.err, "1 of 5 classes have fewer than 5 pictures and are left out: c4\n"));
+    ran_free(&r);
+    r = program_run("", WORDS(ALL_OF, "--way", "all", "--query", "1"));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, ", 5-way 1-shot, ") && !strstr(r.err, "left out"));
+    ran_free(&r);
+    r = program_run("", WORDS(ALL_OF, "--way", "all", "--query", "40"));
+    EXPECT_INT(r.status, 1);
+    EXPECT(strstr(r.err, "all classes with at least 1 support + 40 query pictures are 0 of 5; episodes need two"));
+    ran_free(&r);
+    const char *const refused[] = {"1", "10001", "3.5", "most"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        r = program_run("", WORDS(ALL_OF, "--way", refused[i]));
+        EXPECT_INT(r.status, 2);
+        EXPECT(strstr(r.err, "but must be all or a whole number between 2 and 10000"));
+        ran_free(&r);
+    }
 }
 
 TEST(eval_tells_heads_of_one_name_apart_by_what_differs)

@@ -49,6 +49,36 @@ class Page(unittest.TestCase):
             self.assertIn(line + "\n", shown)
 
 
+class Summary(unittest.TestCase):
+    def rows(self, ours: dict[str, object], regression: float, **more: object) -> list[dict[str, object]]:
+        same = {"model": "m", "set": "cub", "way": "5", "shot": 1, "options": {}, "ci95": 0.5, **more}
+        to_cosine = {everyday_page.COSINE: {"difference": regression - 60, "ci95": 0.25}}
+        return [{**same, "head": everyday_page.COSINE, "accuracy": 60.0, "paired": {}},
+                {**same, "head": everyday_page.REGRESSION, "accuracy": regression, "paired": to_cosine},
+                {**same, "head": everyday_page.STANDARD, "accuracy": 62.0, "paired": ours}]
+
+    def test_the_better_of_the_two_is_the_rival(self) -> None:
+        both = {everyday_page.COSINE: {"difference": 2.0, "ci95": 0.5}, everyday_page.REGRESSION: {"difference": 1.0, "ci95": 1.5}}
+        self.assertEqual(everyday_page.against_rival(self.rows(both, 61.0))[1:], (everyday_page.REGRESSION, 1.0, 1.5))
+        self.assertEqual(everyday_page.against_rival(self.rows(both, 59.0))[1:], (everyday_page.COSINE, 2.0, 0.5))
+        self.assertIsNone(everyday_page.against_rival(self.rows(both, 61.0)[1:]))
+
+    def test_differences_to_the_cosine_bound_the_one_that_was_not_taken(self) -> None:
+        found = everyday_page.against_rival(self.rows({everyday_page.COSINE: {"difference": 2.0, "ci95": 0.5}}, 61.0))
+        self.assertEqual(found[1:], (everyday_page.REGRESSION, 1.0, 0.75))
+
+    def test_verdicts_are_counted_and_what_is_behind_is_named(self) -> None:
+        def to_regression(difference: float) -> dict[str, object]:
+            return {everyday_page.REGRESSION: {"difference": difference, "ci95": 0.5}}
+
+        shown = everyday_page.summary(self.rows(to_regression(1.0), 61.0) + self.rows(to_regression(0.5), 61.0, shot=5)
+                                      + self.rows(to_regression(-0.6), 61.0, set="plants") + self.rows(to_regression(9.0), 61.0, shot=10))
+        for line in ("| m | 5 | 1 | 62.00 (**+1.00 +- 0.50, regression**) | - | - | 62.00 (-0.60 +- 0.50, regression) |",
+                     "| m | 5 | 5 | 62.00 (+0.50 +- 0.50, regression) | - | - | - |",
+                     "- m: better in 1 of 3, level in 1, behind in 1 (plants with 1)."):
+            self.assertIn(line + "\n", shown)
+
+
 class Regression(unittest.TestCase):
     def problem(self) -> tuple[np.ndarray, np.ndarray]:
         r = np.random.default_rng(5)
@@ -57,11 +87,11 @@ class Regression(unittest.TestCase):
 
     def test_both_ways_find_the_point_without_a_slope(self) -> None:
         kernel, y = self.problem()
-        for solve in (logistic.newton, logistic.bounded):
+        for solve in (logistic.newton, logistic.truncated):
             a = solve(kernel, y)
             slope = logistic.softmax(kernel @ a) - y + logistic.PENALTY * a
             self.assertLess(np.abs(slope).max(), 2e-5)
-        self.assertLess(np.abs(kernel @ (logistic.newton(kernel, y) - logistic.bounded(kernel, y))).max(), 1e-2)
+        self.assertLess(np.abs(kernel @ (logistic.newton(kernel, y) - logistic.truncated(kernel, y))).max(), 1e-2)
 
     def test_intervals_are_students(self) -> None:
         for n, t, near in ((5, 2.57058, 3e-3), (19, 2.09302, 1e-4), (99, 1.98422, 1e-4), (1999, 1.96115, 1e-4)):
