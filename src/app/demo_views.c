@@ -176,16 +176,14 @@ done:
 static status view_open(struct view *v)
 {
     const struct demo *d = v->demo;
-    text weights = {0};
+    centra_model *model = NULL;
     status st = OK;
-    text_addf(&weights, "%s/best.safetensors", text_string(&d->run[DEMO_RUNS - 1].folder));
-    TRY(text_status(&weights));
     TRY(library(centra_data_open(text_string(&d->data), "test", &v->data)));
-    TRY(library(centra_net_new(d->session, "conv4", NULL, 0, CENTRA_F32, 0, &v->net)));
-    TRY(library(centra_net_load(v->net, text_string(&weights))));
+    TRY(library(centra_model_open(text_string(&d->run[DEMO_RUNS - 1].folder), &model)));
+    TRY(library(centra_model_net(d->session, model, NULL, 0, CENTRA_F32, &v->net)));
     TRY(library(centra_head_new(d->session, mutual, NULL, 0, &v->head)));
 done:
-    text_free(&weights);
+    centra_model_close(model);
     return st;
 }
 

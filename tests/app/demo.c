@@ -18,7 +18,7 @@ TEST(demo_compares_four_heads_and_writes_a_page)
     size_t n = 0;
     snprintf(folder, sizeof folder, "%s/demo", test_folder());
     snprintf(page, sizeof page, "%s/report.html", folder);
-    struct ran r = program_run("", TINY("--out", folder));
+    struct ran r = program_run("", TINY("--out", folder, "--set", "net.width=8")); /* the pictures know it too */
     EXPECT_INT(r.status, 0);
     EXPECT_TEXT(r.err, "");
     EXPECT(strstr(r.out, "proto ") && strstr(r.out, "unidirectional ") && strstr(r.out, "mcl ") &&
