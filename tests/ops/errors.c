@@ -120,6 +120,7 @@ static var *e_conv_large(const struct vars *v)
 }
 static var *e_max_pool2(const struct vars *v) { return op_max_pool2(v->t, op_reshape(v->t, v->map, DIMS(1, 1, 4, 2))); }
 static var *e_dropout(const struct vars *v) { return op_dropout(v->t, v->map, 1.5, &(struct random){0}); }
+static var *e_dropout_index(const struct vars *v) { return op_dropout(v->t, v->index, 0.5, &(struct random){0}); }
 static var *e_drop_block(const struct vars *v) { return op_drop_block(v->t, v->map, 0.1, 3, &(struct random){0}); }
 static var *batch_norm(const struct vars *v, var *x, var *gain)
 {
@@ -262,6 +263,7 @@ static const struct error_case cases[] = {
     {e_max_pool2, ST_SHAPE,
      "op max_pool2: the input has shape [1, 1, 4, 2]; it must be [n, h, w, c] with h and w at least 2"},
     {e_dropout, ST_USAGE, "op dropout: the rate is 1.5, but must lie between 0 and 0.999"},
+    {e_dropout_index, ST_USAGE, "op dropout: input 1 is i32; it must be f32 or f64"},
     {e_drop_block, ST_SHAPE,
      "op drop_block: a square of 3 does not fit maps of shape [2, 2, 2, 1]; they must be [n, h, w, c]"},
     {e_conv_norm_pool, ST_SHAPE,

@@ -52,6 +52,7 @@ TEST(a_traced_tape_tells_fused_ops_step_by_step)
     EXPECT_INT(steps_at(&s, 2)->users, 2);  /* both */
     EXPECT_INT(steps_at(&s, 10)->users, 2); /* the sum of a thing with itself */
     EXPECT_NEAR(steps_at(&s, 5)->slope, 0.2, 0);
+    EXPECT(steps_at(&s, 10)->pool.size == 2 && steps_at(&s, 10)->pool.stride == 2 && steps_at(&s, 10)->pool.pad == 0);
     EXPECT(steps_at(&s, 9)->in[0] == 7 && steps_at(&s, 9)->in[1] == 8 && steps_at(&s, 8)->in[0] == 6);
     const struct step *last = steps_at(&s, 14);
     EXPECT(last->rank == 4 && last->dim[0] == 1 && last->dim[1] == 2 && last->dim[2] == 1 && last->dim[3] == 2);
