@@ -26,9 +26,9 @@ def difference(d: dict[str, float]) -> str:
     return f"{d['difference']:+.2f} +- {d['ci95']:.2f}"
 
 
-def cell(r: Record, base: str) -> str:
-    """the accuracy, and in brackets the difference to that head"""
-    return f"{r['accuracy']:.2f} +- {r['ci95']:.2f}" + (f" ({difference(r['paired'][base])})" if base in r["paired"] else "")
+def cell(r: Record) -> str:
+    """the accuracy, and in brackets the difference to the regression, which has none itself"""
+    return f"{r['accuracy']:.2f} +- {r['ci95']:.2f}" + (f" ({difference(r['paired'][REGRESSION])})" if r["head"] != REGRESSION else "")
 
 
 def title(r: Record) -> str:
@@ -40,17 +40,16 @@ def accuracy_table(rows: list[Record]) -> list[str]:
     first = rows[0]
     sets = [s for s in SETS if any(r["set"] == s for r in rows)]
     way = "all classes" if first["way"] == "all" else f"{first['way']}-way"
-    base = REGRESSION if any(REGRESSION in r["paired"] for r in rows) else COSINE
     classes = {r["set"]: r["classes"] for r in rows}
     heading = [f"{s} ({classes[s]})" for s in sets] if first["way"] == "all" else sets
     most = max(r["episodes"] for r in rows)
     fewer = sorted({f"{title(r)}: {r['episodes']:,}" for r in rows if r["episodes"] < most})
     out = [f"\n### {first['model']}, {way}, {first['shot']}-shot\n",
            f"{most:,} episodes{' (' + ', '.join(fewer) + ')' if fewer else ''}, {first['query']} queries of a class; in brackets the "
-           f"difference to {'the cosine' if base == COSINE else base} on the same episodes.\n",
+           f"difference to {REGRESSION} on the same episodes.\n",
            "| head | " + " | ".join(heading) + " |", "| --- |" + " --- |" * len(sets)]
     for head in dict.fromkeys(map(title, rows)):
-        cells = [next((cell(r, base) for r in rows if title(r) == head and r["set"] == s), "-") for s in sets]
+        cells = [next((cell(r) for r in rows if title(r) == head and r["set"] == s), "-") for s in sets]
         out.append(f"| {head} | " + " | ".join(cells) + " |")
     return out
 
@@ -61,12 +60,8 @@ def against_rival(rows: list[Record]) -> tuple[Record, str, float, float] | None
     if len(heads) < 3:
         return None
     ours, rival = heads[STANDARD], max((COSINE, REGRESSION), key=lambda h: heads[h]["accuracy"])
-    if rival in ours["paired"]:
-        d = ours["paired"][rival]
-        return ours, rival, d["difference"], d["ci95"]
-    # Both were compared with the cosine alone: means subtract, and the deviation of a difference is at most the sum of both.
-    a, b = ours["paired"][COSINE], heads[REGRESSION]["paired"][COSINE]
-    return ours, rival, a["difference"] - b["difference"], a["ci95"] + b["ci95"]
+    d = ours["paired"][rival]
+    return ours, rival, d["difference"], d["ci95"]
 
 
 def verdict(difference: float, ci95: float) -> str:
