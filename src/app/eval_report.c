@@ -223,7 +223,6 @@ status eval_json(const struct call *c, const centra_session *session, const cent
 
 status eval_save_accuracies(const centra_eval *e, const char *path)
 {
-    struct file_writer f;
     centra_eval_summary s;
     centra_eval_row r;
     status st = OK;
@@ -243,9 +242,7 @@ status eval_save_accuracies(const centra_eval *e, const char *path)
         text_add(&t, "\n");
     }
     TRY(text_status(&t));
-    TRY(file_begin(path, &f));
-    file_put(&f, t.data, t.length);
-    TRY(file_commit(&f));
+    TRY(file_write(path, t.data, t.length));
 done:
     text_free(&t);
     return st;

@@ -6,14 +6,11 @@
 
 static status write_png(const centra_picture *p, const char *path)
 {
-    struct file_writer w;
     unsigned char *png = NULL;
     size_t bytes = 0;
     status st = OK;
     TRY(library(centra_picture_png(p, &png, &bytes)));
-    TRY(file_begin(path, &w));
-    file_put(&w, png, bytes);
-    st = file_commit(&w);
+    TRY(file_write(path, png, bytes));
 done:
     centra_free(png);
     return st;

@@ -75,7 +75,6 @@ static void add_field(struct json_writer *w, const struct field *f, const struct
 
 status record_write(const char *path, const struct record *r)
 {
-    struct file_writer f;
     struct json_writer w;
     text t = {0};
     status st = OK;
@@ -85,9 +84,7 @@ status record_write(const char *path, const struct record *r)
     json_object_end(&w);
     text_add(&t, "\n");
     TRY(text_status(&t));
-    TRY(file_begin(path, &f));
-    file_put(&f, t.data, t.length);
-    TRY(file_commit(&f));
+    TRY(file_write(path, t.data, t.length));
 done:
     text_free(&t);
     return st;

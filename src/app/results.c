@@ -69,15 +69,12 @@ size_t results_block(const struct results *r, size_t first)
 
 static status write_file(const char *folder, const char *name, text *t)
 {
-    struct file_writer w;
     text path = {0};
     status st = OK;
     text_addf(&path, "%s/%s", folder, name);
     TRY(text_status(&path));
     TRY(text_status(t));
-    TRY(file_begin(text_string(&path), &w));
-    file_put(&w, t->data, t->length);
-    TRY(file_commit(&w));
+    TRY(file_write(text_string(&path), t->data, t->length));
 done:
     text_free(&path);
     text_free(t);

@@ -269,6 +269,15 @@ void file_abandon(struct file_writer *w)
     forget(w);
 }
 
+status file_write(const char *path, const void *bytes, size_t n)
+{
+    struct file_writer w;
+    const status st = file_begin(path, &w);
+    if (st != OK) return st;
+    file_put(&w, bytes, n);
+    return file_commit(&w);
+}
+
 static status folder_make_one(const char *path)
 {
     if (mkdir(path, 0777) == 0) return OK;

@@ -28,6 +28,8 @@ status file_commit(struct file_writer *w);
 status file_commit_new(struct file_writer *w, bool *taken);
 /* Throws it away; does nothing after file_commit. */
 void file_abandon(struct file_writer *w);
+/* All of that in one: the file has these bytes, or is as it was. */
+status file_write(const char *path, const void *bytes, size_t n);
 
 status folder_make(const char *path); /* with its parents; an existing folder is fine */
 bool file_exists(const char *path);

@@ -113,10 +113,6 @@ void page_picture(text *to, const unsigned char *png, size_t bytes, const char *
 
 status page_write(const text *page, const char *path)
 {
-    struct file_writer w = {0};
-    status st = text_status(page);
-    if (st == OK) st = file_begin(path, &w);
-    if (st != OK) return st;
-    file_put(&w, page->data, page->length);
-    return file_commit(&w);
+    const status st = text_status(page);
+    return st == OK ? file_write(path, page->data, page->length) : st;
 }

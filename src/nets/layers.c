@@ -1,6 +1,7 @@
 /* layers.c - convolutions and batch norms by name, and the two ends of every network. */
 #include "nets/layers.h"
 #include "base/plain.h"
+#include "base/size.h"
 
 enum { FULL_NAME = LAYER_NAME + 32 };
 static const double EPSILON = 1e-5;
@@ -119,6 +120,26 @@ var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, c
     const struct batch_norm bn = norm_of(l, name, after->momentum), of_side = norm_of(l, side->norm, after->momentum);
     if (tape_status(l->t) != OK) return NULL;
     return op_norm_thin(l->t, x, &bn, side->from, tape_param(l->t, weight), &of_side, after->slope);
+}
+
+var *layer_in_parts(const struct layer_pass *l, layer_early *f, const void *settings, size_t few, var *pictures)
+{
+    const bool cuts = layer_folds(l) && !tape_traced(l->t) && tape_device(l->t)->on_host;
+    if (!pictures || pictures->value.rank != 4 || !few || !cuts) return f(l, settings, pictures);
+    const size_t n = pictures->value.dim[0], parts = size_div_up(n, few);
+    void *memory;
+    if (parts < 2) return f(l, settings, pictures);
+    const status st = tape_host(l->t, parts * sizeof(var *), &memory);
+    if (st != OK) return tape_fail(l->t, st);
+    var **part = memory;
+    for (size_t i = 0; i < parts; i++) {
+        var *some = op_slice(l->t, pictures, 0, i * few, size_min(n, (i + 1) * few));
+        part[i] = f(l, settings, some);
+        tape_release(l->t, some);
+    }
+    var *all = op_concat(l->t, parts, part, 0);
+    for (size_t i = 0; i < parts; i++) tape_release(l->t, part[i]);
+    return all;
 }
 
 var *layer_enter(tape *t, var *pictures)

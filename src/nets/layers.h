@@ -38,6 +38,10 @@ enum layer_border { BORDER_SAME, BORDER_NONE };
 var *layer_conv(const struct layer_pass *l, const char *name, var *x, size_t stride, enum layer_border border);
 /* Whether norms are folded into convolutions: inference without records. */
 bool layer_folds(const struct layer_pass *l);
+/* Early layers have large maps and few weights. In inference a processor leads `few` pictures at a time through them, f(l,
+ * settings, some of them), and joins the results; elsewhere, and with no more than that, all at once. The bits are the same. */
+typedef var *layer_early(const struct layer_pass *l, const void *settings, var *pictures);
+var *layer_in_parts(const struct layer_pass *l, layer_early *f, const void *settings, size_t few, var *pictures);
 struct layer_after { /* what a batch norm has, and what follows it */
     double momentum;
     double slope;   /* of the activation below 0 */

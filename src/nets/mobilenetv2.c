@@ -201,27 +201,13 @@ static var *blocks(const struct layer_pass *l, const struct mobilenetv2 *s, int 
     return x;
 }
 
-/* The stem and the blocks before 28x28 write 3 MB a picture, those behind 1. In inference a processor leads FEW pictures
- * at a time through the former, so that one layer finds in the cache what the one before has left there. */
+/* The stem and the blocks before 28x28 write 3 MB a picture, those behind 1: of FEW pictures one layer finds in the cache what
+ * the one before has left there. */
 enum { EARLY = 4, FEW = 4 };
 
-static var *early(const struct layer_pass *l, const struct mobilenetv2 *s, var *pictures)
+static var *early_blocks(const struct layer_pass *l, const void *settings, var *pictures)
 {
-    const size_t n = pictures->value.dim[0], parts = size_div_up(n, FEW);
-    const bool cut = layer_folds(l) && !tape_traced(l->t) && tape_device(l->t)->on_host && n > FEW;
-    void *memory;
-    if (!cut) return blocks(l, s, 1, EARLY, stem_forward(l, s, pictures));
-    const status st = tape_host(l->t, parts * sizeof(var *), &memory);
-    if (st != OK) return tape_fail(l->t, st);
-    var **part = memory;
-    for (size_t i = 0; i < parts; i++) {
-        var *some = op_slice(l->t, pictures, 0, i * FEW, size_min(n, (i + 1) * FEW));
-        part[i] = blocks(l, s, 1, EARLY, stem_forward(l, s, some));
-        tape_release(l->t, some);
-    }
-    var *all = op_concat(l->t, parts, part, 0);
-    for (size_t i = 0; i < parts; i++) tape_release(l->t, part[i]);
-    return all;
+    return blocks(l, settings, 1, EARLY, stem_forward(l, settings, pictures));
 }
 
 static var *mobilenetv2_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)
@@ -229,7 +215,7 @@ static var *mobilenetv2_forward(tape *t, const void *settings, struct params *p,
     const struct mobilenetv2 *s = settings;
     const struct layer_pass l = {t, p, pass};
     if (!fits(t, x)) return NULL;
-    x = blocks(&l, s, EARLY + 1, blocks_of(s), early(&l, s, x));
+    x = blocks(&l, s, EARLY + 1, blocks_of(s), layer_in_parts(&l, early_blocks, s, FEW, x));
     if (s->stage == STAGE_LAST) x = pointwise(&l, "last", x, &relu6);
     return layer_leave(t, x);
 }

@@ -155,42 +155,27 @@ static var *stages(const struct layer_pass *l, const struct resnet12 *s, int fro
     return x;
 }
 
-/* Early stages have large maps and few weights, late ones many weights and small maps, which n pictures should meet
- * together. So in inference a processor leads a few pictures at a time through the former: as many as need the memory
- * there that all of them need in the third stage, where a map has a sixteenth of the places. */
+/* Late stages have many weights and small maps, which n pictures should meet together; early ones take as many at a time as need
+ * the memory there that all of them need in the third, where a map has a sixteenth of the places. */
 enum { EARLY = 2 };
 
-static size_t at_a_time(const struct layer_pass *l, const struct resnet12 *s, size_t n)
+static size_t at_a_time(const struct resnet12 *s, const var *pictures)
 {
     size_t width[STAGES];
-    if (!layer_folds(l) || tape_traced(l->t) || !tape_device(l->t)->on_host || !parse_widths(s->widths, width))
-        return n;
-    return size_min(n, size_div_up(n * width[2], 16 * width[0]));
+    if (!pictures || !parse_widths(s->widths, width)) return 0;
+    return size_div_up(pictures->value.dim[0] * width[2], 16 * width[0]);
 }
 
-static var *early_stages(const struct layer_pass *l, const struct resnet12 *s, var *pictures)
+static var *early_stages(const struct layer_pass *l, const void *settings, var *pictures)
 {
-    if (!pictures || pictures->value.rank != 4) return stages(l, s, 0, EARLY, layer_enter(l->t, pictures));
-    const size_t n = pictures->value.dim[0], few = at_a_time(l, s, n), parts = few ? size_div_up(n, few) : 1;
-    void *memory;
-    if (parts == 1) return stages(l, s, 0, EARLY, layer_enter(l->t, pictures));
-    const status st = tape_host(l->t, parts * sizeof(var *), &memory);
-    if (st != OK) return tape_fail(l->t, st);
-    var **part = memory;
-    for (size_t i = 0; i < parts; i++) {
-        var *some = op_slice(l->t, pictures, 0, i * few, size_min(n, (i + 1) * few)), *x = layer_enter(l->t, some);
-        tape_release(l->t, some);
-        part[i] = stages(l, s, 0, EARLY, x);
-    }
-    var *all = op_concat(l->t, parts, part, 0);
-    for (size_t i = 0; i < parts; i++) tape_release(l->t, part[i]);
-    return all;
+    return stages(l, settings, 0, EARLY, layer_enter(l->t, pictures));
 }
 
 static var *resnet12_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)
 {
     const struct layer_pass l = {t, p, pass};
-    return layer_leave(t, stages(&l, settings, EARLY, STAGES, early_stages(&l, settings, x)));
+    return layer_leave(
+        t, stages(&l, settings, EARLY, STAGES, layer_in_parts(&l, early_stages, settings, at_a_time(settings, x), x)));
 }
 
 const struct net resnet12_net = {

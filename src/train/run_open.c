@@ -149,15 +149,6 @@ done:
     return st;
 }
 
-static status put_file(const char *path, const text *t)
-{
-    struct file_writer w;
-    const status st = file_begin(path, &w);
-    if (st != OK) return st;
-    file_put(&w, t->data, t->length);
-    return file_commit(&w);
-}
-
 /* All processes must be about to do the same. */
 static status agree(struct run *r)
 {
@@ -200,7 +191,7 @@ static status open_record(struct run *r)
     status st = OK;
     if (!run_writes(r)) return OK;
     run_folder_sweep(&r->folder);
-    TRY(put_file(r->folder.file[RUN_RECIPE], &r->recipe));
+    TRY(file_write(r->folder.file[RUN_RECIPE], r->recipe.data, r->recipe.length));
     TRY(record_open(&(struct record_options){.folder = &r->folder,
                                              .settings = r->o->settings,
                                              .recipe = text_string(&r->recipe),

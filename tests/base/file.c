@@ -30,14 +30,7 @@ static size_t folder_entries(void)
     return n - 2; /* . and .. */
 }
 
-static status write_text(const char *path, const char *s)
-{
-    struct file_writer w;
-    status st = file_begin(path, &w);
-    if (st != OK) return st;
-    file_put(&w, s, strlen(s));
-    return file_commit(&w);
-}
+static status write_text(const char *path, const char *s) { return file_write(path, s, strlen(s)); }
 
 static void expect_content(const char *path, const char *wanted)
 {
