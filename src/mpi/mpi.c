@@ -11,6 +11,7 @@
 
 enum {
     AT_ONCE = 16,
+    REST_PART = 32,
     LEAST_NS = 10000,
     MOST_NS = 1000000,
     PIECE_BYTES = 1 << 30,
@@ -33,17 +34,20 @@ static void rest(long ns)
     nanosleep(&t, NULL);
 }
 
+/* A sum over R ranks goes on in 2 (R - 1) rounds, and only while somebody asks: each round may find both neighbours asleep.
+ * So a rest is a part of what was waited already, which cannot make the wait much longer and still is a rest. */
 status mpi_settle(struct mpi *m, MPI_Request *request, const char *doing)
 {
-    long ns = LEAST_NS;
+    double began = 0;
     for (size_t asked = 0;; asked++) {
         int done = 0;
         const int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) return mpi_status(m, code, doing);
         if (done) return OK;
+        if (asked == 0) began = MPI_Wtime();
         if (asked < AT_ONCE) continue;
-        rest(ns);
-        if (ns < MOST_NS) ns *= 2;
+        const double ns = (MPI_Wtime() - began) * 1e9 / REST_PART;
+        rest(ns < LEAST_NS ? LEAST_NS : ns > MOST_NS ? MOST_NS : (long)ns);
     }
 }
 
