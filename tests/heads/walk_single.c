@@ -92,6 +92,8 @@ enum {
 };
 
 static bool wanted(double alpha) { return !test_brief() || alpha == 0.5 || alpha > 0.9; }
+/* In brief one shape for each of the ways that a GPU goes: a block a query, several, maps of unlike sizes. */
+static bool shape_wanted(size_t i) { return !test_brief() || i == 0 || i == 3 || i == 7; }
 
 TEST(walk_in_single_precision_keeps_to_the_direct_solution_in_double)
 {
@@ -99,6 +101,7 @@ TEST(walk_in_single_precision_keeps_to_the_direct_solution_in_double)
     struct pair p;
     REQUIRE(pair_open(&p));
     for (size_t i = 0; i < SHAPES; i++) {
+        if (!shape_wanted(i)) continue;
         struct maps m = maps_single(&r, dims[i]);
         for (size_t k = 0; k < ALPHAS; k++) {
             if (!wanted(alphas[k])) continue;
@@ -182,11 +185,11 @@ static void check_both(struct pair *p, struct random *r, const struct maps *m, s
 TEST(walk_in_single_precision_holds_for_many_queries_with_large_maps)
 {
     static const size_t large[][5] = {
-        {5, 12, 144, 43, 144}, {5, 12, 100, 45, 100}, {6, 9, 97, 7, 131}, {5, 9, 64, 140, 63}};
+        {6, 9, 97, 7, 131}, {5, 12, 144, 43, 144}, {5, 12, 100, 45, 100}, {5, 9, 64, 140, 63}};
     struct random r = test_random();
     struct pair p;
     REQUIRE(pair_open(&p));
-    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    for (size_t i = 0; i < (test_brief() ? 1 : sizeof large / sizeof *large); i++) {
         struct maps m = maps_single(&r, large[i]);
         const double *own = sharp[i % 3];
         check_both(&p, &r, &m, (struct walk){own[0], own[1], 0.5, WALK_AUTO});
@@ -211,7 +214,7 @@ static void make_alike(struct random *r, size_t kinds, const double *kind, doubl
 TEST(walk_in_single_precision_holds_for_features_of_few_kinds)
 {
     static const size_t shapes[][5] = {
-        {5, 24, 25, 3, 25}, {5, 24, 100, 2, 100}, {5, 24, 144, 2, 144}, {3, 24, 11, 2, 150}};
+        {5, 24, 25, 3, 25}, {3, 24, 11, 2, 150}, {5, 24, 100, 2, 100}, {5, 24, 144, 2, 144}};
     static const double dampings[] = {0.1, 0.3, 0.5, 0.7};
     enum { KINDS = 2, CHANNELS = 24 };
     struct random r = test_random();
@@ -219,7 +222,7 @@ TEST(walk_in_single_precision_holds_for_features_of_few_kinds)
     struct pair p;
     REQUIRE(pair_open(&p));
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) kind[i] = random_normal(&r);
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < (test_brief() ? 2 : sizeof shapes / sizeof *shapes); i++) {
         struct maps m = maps_single(&r, shapes[i]);
         make_alike(&r, KINDS, kind, m.proto, (const size_t[]){m.way, m.channels, m.rs});
         make_alike(&r, KINDS, kind, m.query, (const size_t[]){m.nq, m.channels, m.rq});
@@ -239,6 +242,7 @@ TEST(walk_in_single_precision_has_gradients_from_cotangents_on_all_outputs)
     struct pair p;
     REQUIRE(pair_open(&p));
     for (size_t i = 0; i < SHAPES; i++) {
+        if (!shape_wanted(i)) continue;
         struct maps m = maps_single(&r, dims[i]);
         for (size_t k = 0; k < ALPHAS; k++) {
             if (!wanted(alphas[k])) continue;
