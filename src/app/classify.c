@@ -12,18 +12,13 @@
 
 enum { AT_A_TIME = 64 }; /* pictures between two looks at the clock */
 
-/* Familiarity below which a picture is none of these, where nothing else is asked for: that part of known pictures is
- * called so by mistake. */
-static const double UNKNOWN_BELOW = 0.05;
-
 struct work {
     const struct call *call;
     struct known *known;
     const struct gathered *files;
     struct report report;
     struct progress line;
-    double below;
-    bool below_given;
+    struct unknown unknown;
     double *probabilities; /* owned, [AT_A_TIME, classes] */
     centra_guess guess[AT_A_TIME];
     size_t unreadable;
@@ -42,18 +37,11 @@ static void on_unreadable(void *context, const char *message)
     fputc('\n', stderr);
 }
 
-/* Where nothing could be left out there is no familiarity; then only who asks hears "none of these", by the probability. */
-static bool is_unknown(const struct work *w, const centra_guess *g)
-{
-    if (!isnan(g->familiarity)) return g->familiarity < w->below;
-    return w->below_given && g->probability < w->below;
-}
-
 static status tell(struct work *w, size_t i, size_t classes, const char *path)
 {
     const struct classify *s = w->call->settings;
     const centra_guess *g = &w->guess[i];
-    const struct verdict v = {path, g, w->probabilities + i * classes, is_unknown(w, g)};
+    const struct verdict v = {path, g, w->probabilities + i * classes, unknown_is(&w->unknown, g)};
     const char *label = NONE_OF_THESE;
     status st = OK;
     TRY(report_row(&w->report, &v));
@@ -118,16 +106,6 @@ done:
     return st;
 }
 
-static status read_threshold(const struct classify *s, struct work *w)
-{
-    w->below = UNKNOWN_BELOW;
-    w->below_given = s->unknown_below != NULL;
-    if (!s->unknown_below) return OK;
-    if (number_parse(s->unknown_below, &w->below) && w->below >= 0 && w->below <= 1) return OK;
-    return fail(ST_USAGE, "--unknown-below is '%.40s', but must be between 0 and 1 (default %g)", s->unknown_below,
-                UNKNOWN_BELOW);
-}
-
 static status classify_run(const struct call *c)
 {
     const struct classify *s = c->settings;
@@ -135,7 +113,7 @@ static status classify_run(const struct call *c)
     struct gathered files = {0};
     struct work w = {.call = c, .known = &known, .files = &files, .line = progress_begin(c)};
     status st = OK;
-    TRY(read_threshold(s, &w));
+    TRY(unknown_read(s->unknown_below, &w.unknown));
     if (s->csv && c->common.json) TRY(fail(ST_USAGE, "either --json or --csv, not both"));
     if (!c->argument_count && !s->save_pack)
         TRY(fail(ST_USAGE, "nothing to classify: name pictures or folders of them, or give --save-pack"));
@@ -162,8 +140,7 @@ static const struct option classify_options[] = {
     OPT_TEXT(struct classify, head, "head", NULL, "NAME", "another head than the model's"),
     OPT_FLAG(struct classify, csv, "csv", "comma-separated values with a first line of names"),
     OPT_INT(struct classify, top, "top", 1, 1, 1000, "how many classes to show for each picture"),
-    OPT_TEXT(struct classify, unknown_below, "unknown-below", NULL, "X",
-             "familiarity, between 0 and 1, below which a picture is none of these; 0: never (default 0.05)"),
+    OPT_UNKNOWN_BELOW(struct classify, unknown_below),
     OPT_FILE(struct classify, copy_to, "copy-to", NULL,
              "a folder to copy the pictures to, each into that of its class"),
     OPT_FILE(struct classify, heatmap, "heatmap", NULL,

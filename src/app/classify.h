@@ -3,9 +3,8 @@
 #define APP_CLASSIFY_H
 #include "app/command.h"
 #include "app/table.h"
+#include "app/unknown.h"
 #include <math.h>
-
-#define NONE_OF_THESE "none of these"
 
 struct classify {
     const char *support, *model, *head, *copy_to, *heatmap, *save_pack, *add, *remove;

@@ -7,6 +7,7 @@
 #include "app/progress.h"
 #include "app/table.h"
 #include "app/terminal.h"
+#include "app/unknown.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/page.h"
@@ -15,6 +16,7 @@
 
 struct explain {
     const char *support, *out, *model, *head;
+    const char *unknown_below; /* a number; NULL: the default */
     int64_t top;
 };
 
@@ -24,6 +26,7 @@ struct desk {
     const struct explain *settings;
     struct known known;
     struct gathered files;
+    struct unknown unknown;
     text page;
     struct table table; /* for people */
     text lines;         /* JSON */
@@ -34,6 +37,7 @@ static status desk_open(struct desk *d)
 {
     const struct explain *s = d->settings;
     status st = OK;
+    TRY(unknown_read(s->unknown_below, &d->unknown));
     TRY(gather(d->call->arguments, d->call->argument_count, &d->files));
     if (!d->files.count) TRY(fail(ST_VALUE, "there are no pictures in what was named"));
     TRY(known_open(d->call, s->model, s->head, s->support, &d->known));
@@ -146,6 +150,8 @@ static status json_why(struct json_writer *w, const struct explained *x, const c
     json_real(w, why->guess.probability);
     json_key(w, "familiarity");
     json_real(w, why->guess.familiarity);
+    json_key(w, "unknown");
+    json_bool(w, x->unknown);
     json_key(w, "height");
     json_int(w, (int64_t)why->height);
     json_key(w, "width");
@@ -171,8 +177,9 @@ static void add_row(struct desk *d, const struct explained *x, const centra_why 
         table_cell(&d->table, "familiarity");
     }
     table_cell(&d->table, "%s", x->file);
-    table_cell(&d->table, "%s", best);
-    table_cell(&d->table, "%.1f %%", 100 * why->guess.probability);
+    table_cell(&d->table, "%s", x->unknown ? NONE_OF_THESE : best);
+    if (x->unknown) table_cell(&d->table, "-");
+    else table_cell(&d->table, "%.1f %%", 100 * why->guess.probability);
     if (isnan(why->guess.familiarity)) table_cell(&d->table, "-");
     else table_cell(&d->table, "%.2f", why->guess.familiarity);
 }
@@ -183,8 +190,9 @@ static status tell(struct desk *d, const char *file, const centra_explanation *e
     centra_why why;
     const char *best;
     status st = OK;
-    const struct explained x = {file, e, d->known.support, (size_t)d->settings->top};
     centra_explanation_why(e, &why);
+    const struct explained x = {file, e, d->known.support, (size_t)d->settings->top,
+                                unknown_is(&d->unknown, &why.guess)};
     TRY(library(centra_support_class(d->known.support, why.guess.best, &best, NULL)));
     json_begin(&json, &d->lines, false);
     TRY(json_why(&json, &x, &why, best));
@@ -281,6 +289,7 @@ static const struct option explain_options[] = {
              "another model than the default; centra models list shows those that there are"),
     OPT_TEXT(struct explain, head, "head", NULL, "NAME", "another head than the model's"),
     OPT_INT(struct explain, top, "top", 3, 1, 100, "classes to show for each picture, the likeliest first"),
+    OPT_UNKNOWN_BELOW(struct explain, unknown_below),
     OPT_END};
 
 static const char *const explain_details[] = {

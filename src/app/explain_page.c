@@ -3,6 +3,7 @@
  * third of a picture, so that they fit at every width. */
 #include "app/explain_page.h"
 #include "app/library.h"
+#include "app/unknown.h"
 #include "base/page.h"
 #include <math.h>
 
@@ -216,6 +217,13 @@ static void add_familiarity(text *page, double familiarity)
                   familiarity, 100 * familiarity);
 }
 
+static void add_told(text *page, const struct explained *x, const centra_guess *g, const char *best)
+{
+    if (x->unknown) text_add(page, NONE_OF_THESE "</p>\n<p class=\"soft\">If it had to be one of them: ");
+    html_add(page, best);
+    text_addf(page, ", %.1f %%</p>\n", 100 * g->probability);
+}
+
 status explain_page_add(text *page, const struct explained *x)
 {
     centra_why why;
@@ -226,8 +234,7 @@ status explain_page_add(text *page, const struct explained *x)
     text_add(page, "<section>\n<h2>");
     html_add(page, x->file);
     text_add(page, "</h2>\n<p class=\"told\">");
-    html_add(page, best);
-    text_addf(page, ", %.1f %%</p>\n", 100 * why.guess.probability);
+    add_told(page, x, &why.guess, best);
     add_familiarity(page, why.guess.familiarity);
     text_add(page, "<div class=\"maps\">\n");
     TRY(add_figure(page, &why.seen, &why, NULL, "The picture as the network sees it"));

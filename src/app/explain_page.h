@@ -5,12 +5,14 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "centra.h"
+#include <stdbool.h>
 
 struct explained {
     const char *file; /* of the query */
     const centra_explanation *e;
     const centra_support *support;
-    size_t top; /* classes to show pictures of */
+    size_t top;   /* classes to show pictures of */
+    bool unknown; /* it is none of them */
 };
 
 /* The head of the page. `head` NULL: the model's own. */

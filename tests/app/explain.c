@@ -75,6 +75,30 @@ TEST(explain_writes_a_page_that_needs_nothing_else_and_trusts_no_name)
     free(page);
 }
 
+/* With a bound that every picture is below of, and with none. */
+TEST(explain_calls_strangers_none_of_these_as_classify_does)
+{
+    REQUIRE(write_all());
+    for (int strange = 0; strange < 2; strange++) {
+        struct ran r = program_run("", WORDS("explain", "--unknown-below", strange ? "1" : "0", "--model",
+                                             own_model_path(), "--support", "known", "--out", "why", "<b>.jpg"));
+        EXPECT_INT(r.status, 0);
+        EXPECT((strstr(r.out, "none of these") != NULL) == strange && (strstr(r.out, "a&<i>a") == NULL) == strange);
+        ran_free(&r);
+        char *page = read_page("why/index.html");
+        REQUIRE(page);
+        EXPECT((strstr(page, "<p class=\"told\">none of these</p>") != NULL) == strange);
+        EXPECT((strstr(page, "If it had to be one of them: a&amp;&lt;i&gt;a, ") != NULL) == strange);
+        free(page);
+        r = program_run("", WORDS("explain", "--json", "--unknown-below", strange ? "1" : "0", "--model",
+                                  own_model_path(), "--support", "known", "--out", "why", "<b>.jpg"));
+        EXPECT(strstr(r.out, strange ? "\"unknown\":true" : "\"unknown\":false"));
+        ran_free(&r);
+    }
+    EXPECT_REFUSED(2, "centra explain: --unknown-below is '2', but must be between 0 and 1 (default 0.05)", "explain",
+                   "--unknown-below", "2", "--support", "known", "--out", "why", "<b>.jpg");
+}
+
 static void expect_map(const struct json *map)
 {
     double sum = 0;
