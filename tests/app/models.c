@@ -35,16 +35,16 @@ TEST(models_add_list_show_default_and_remove)
     add_mine();
     struct ran r = program_run("", WORDS("models", "list"));
     EXPECT_INT(r.status, 0);
-    EXPECT(strstr(
-        r.out, "mine             conv4    mcl-katz    84  0.5 MB  own               synthetic patterns    83.8 %\n"));
+    EXPECT(strstr(r.out, "mine              conv4     mcl-katz     84  0.5 MB  own               synthetic patterns    "
+                         "           83.8 %\n"));
     struct ran same = program_run("", WORDS("list", "models"));
     EXPECT_TEXT(same.out, r.out);
     ran_free(&same);
     ran_free(&r);
-    EXPECT_RUN(0, "conv4-mini\n", "", "models", "default");
+    EXPECT_RUN(0, "resnet12-general\n", "", "models", "default");
     EXPECT_RUN(0, "mine\n", "", "models", "default", "mine");
     EXPECT_RUN(0, "{\n  \"default\": \"mine\"\n}\n", "", "models", "default", "--json");
-    EXPECT_RUN(0, "conv4-mini\nconv4-cub\nconv4-cub-1shot\nmine\n", "", "models", "list", "--names");
+    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nmine\n", "", "models", "list", "--names");
     r = program_run("", WORDS("models", "show", "mine"));
     EXPECT_INT(r.status, 0);
     EXPECT(strstr(r.out, "\nlicence           CC0-1.0\n") && strstr(r.out, "\nsource            our tests\n"));
@@ -56,10 +56,10 @@ TEST(models_add_list_show_default_and_remove)
     EXPECT(strstr(r.out, "\"licence\": \"CC0-1.0\"") && strstr(r.out, "\"added.file\": \"conv4-synth.safetensors\""));
     EXPECT(strstr(r.out, "\"from\": \"own\",\n  \"default\": true"));
     ran_free(&r);
-    EXPECT_RUN(0, "it was the default, which now is conv4-mini\n", "", "models", "remove", "mine");
+    EXPECT_RUN(0, "it was the default, which now is resnet12-general\n", "", "models", "remove", "mine");
     EXPECT_RUN(0, "conv4-cub\n", "", "models", "default", "conv4-cub");
-    EXPECT_RUN(0, "conv4-mini\n", "", "models", "default", "--reset");
-    EXPECT_RUN(0, "conv4-mini\nconv4-cub\nconv4-cub-1shot\n", "", "models", "list", "--names");
+    EXPECT_RUN(0, "resnet12-general\n", "", "models", "default", "--reset");
+    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\n", "", "models", "list", "--names");
 }
 
 TEST(models_refuse_in_words)
@@ -92,7 +92,7 @@ TEST(models_refuse_in_words)
         netfile_write(at("x"), &(struct netfile){.net = "conv4", .without = "layer2.1.weight", .also = "fc.weight"})
             ? "x"
             : "");
-    EXPECT_RUN(0, "conv4-mini\nconv4-cub\nconv4-cub-1shot\nmine\n", "", "models", "list", "--names");
+    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nmine\n", "", "models", "list", "--names");
 }
 
 /* A terminal must not be steered by what a file says of itself. */

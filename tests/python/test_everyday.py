@@ -73,6 +73,14 @@ class Summary(unittest.TestCase):
                      "- m: better in 1 of 3, level in 1, behind in 1 (plants with 1)."):
             self.assertIn(line + "\n", shown)
 
+    def test_sets_that_a_model_was_trained_on_are_in_no_verdict(self) -> None:
+        ahead = {everyday_page.REGRESSION: {"difference": 1.0, "ci95": 0.5}}
+        shown = everyday_page.summary(self.rows(ahead, 61.0, model="resnet12-general")
+                                      + self.rows(ahead, 61.0, model="resnet12-general", set="plants"))
+        for line in ("| resnet12-general | 5 | 1 | 62.00, seen | - | - | 62.00 (**+1.00 +- 0.50, regression**) |",
+                     "- resnet12-general: better in 1 of 1, level in 0, behind in 0."):
+            self.assertIn(line + "\n", shown)
+
 
 class Regression(unittest.TestCase):
     def problem(self) -> tuple[np.ndarray, np.ndarray]:
