@@ -2,9 +2,11 @@
  *
  * With S the rows of a class, lambda > 0 and A = S S^T + lambda I (m x m) or B = S^T S + lambda I (C x C), the
  * reconstruction of a row q is q Hat, Hat = S^T A^-1 S = I - lambda B^-1. The smaller system is inverted, once for all queries:
- *     m <= C: k = S q:  |rho q Hat - q|^2 = k.(N k) + |q|^2,  N = (rho^2 - 2 rho) A^-1 - rho^2 lambda A^-2,
- *             because S S^T = A - lambda I; nothing of size C is made per class and query,
- *     m > C:  rho q Hat - q = N q,  N = (rho - 1) I - rho lambda B^-1.
+ *     4 m <= C: k = S q:  |rho q Hat - q|^2 = k.(N k) + |q|^2,  N = (rho^2 - 2 rho) A^-1 - rho^2 lambda A^-2,
+ *               because S S^T = A - lambda I; nothing of size C is made per class and query,
+ *     m <= C:   rho q Hat - q = k N - q,  N = rho A^-1 S: so many rows may reconstruct a query well, and the difference
+ *               above would be of two large numbers,
+ *     m > C:    rho q Hat - q = N q,  N = (rho - 1) I - rho lambda B^-1.
  * Rows that are to be divided by sqrt(u) need not be: lambda times u does the same. */
 #include "heads/frn.h"
 #include "heads/matrix.h"
@@ -28,11 +30,26 @@ static var *forms_by_rows(tape *t, var *classes, var *lambda, var *rho)
     return op_sub(t, op_mul(t, i, op_affine(t, rho, 1, -2)), op_mul(t, op_matmul(t, i, false, i, false), lambda));
 }
 
+static var *forms_near(tape *t, var *classes, var *lambda, var *rho)
+{
+    return op_cholesky_solve(t, ridge(t, op_matmul(t, classes, false, classes, true), lambda),
+                             op_mul(t, classes, rho)); /* [b, m, C] */
+}
+
 static var *forms_by_channels(tape *t, var *classes, var *lambda, var *rho)
 {
     var *i = inverse(t, ridge(t, op_matmul(t, classes, true, classes, false), lambda), op_mul(t, rho, lambda));
     return i ? op_sub(t, op_mul(t, matrix_identity(t, i->value.type, i->value.dim[2]), op_affine(t, rho, 1, -1)), i)
              : NULL;
+}
+
+/* k of some queries [nq, C, rq] and classes [b, m, C]: [b, nq*rq, m] */
+static var *products(tape *t, var *query, var *classes)
+{
+    const size_t nq = query->value.dim[0], rq = query->value.dim[2];
+    const size_t b = classes->value.dim[0], m = classes->value.dim[1], c = classes->value.dim[2];
+    var *k = op_matmul(t, query, true, op_reshape(t, classes, 2, (size_t[]){b * m, c}), true); /* [nq, rq, b*m] */
+    return op_permute(t, op_reshape(t, k, 3, (size_t[]){nq * rq, b, m}), (int[]){1, 0, 2});
 }
 
 /* Sums of the errors over the locations of some queries [nq, C, rq]: [nq, b]. Shared are the forms, then the classes. */
@@ -42,13 +59,25 @@ static var *errors_by_rows(tape *t, const void *context, var *const *shared, var
     (void)first;
     if (!query || !shared[0] || !shared[1]) return NULL;
     const size_t nq = query->value.dim[0], rq = query->value.dim[2];
-    const size_t b = shared[1]->value.dim[0], m = shared[1]->value.dim[1], c = shared[1]->value.dim[2];
-    var *k = op_matmul(t, query, true, op_reshape(t, shared[1], 2, (size_t[]){b * m, c}), true); /* [nq, rq, b*m] */
-    k = op_permute(t, op_reshape(t, k, 3, (size_t[]){nq * rq, b, m}), (int[]){1, 0, 2});         /* [b, nq*rq, m] */
+    const size_t b = shared[1]->value.dim[0], m = shared[1]->value.dim[1];
+    var *k = products(t, query, shared[1]);
     var *both = op_mul(t, k, op_matmul(t, k, false, shared[0], false));
     both = op_sum(t, op_reshape(t, both, 3, (size_t[]){b, nq, rq * m}), 1u << 2, DROP_AXES);
     var *size = op_sum(t, op_mul(t, query, query), 6, DROP_AXES);
     return op_add(t, op_permute(t, both, (int[]){1, 0}), op_reshape(t, size, 2, (size_t[]){nq, 1}));
+}
+
+static var *errors_near(tape *t, const void *context, var *const *shared, var *query, size_t first)
+{
+    (void)context;
+    (void)first;
+    if (!query || !shared[0] || !shared[1]) return NULL;
+    const size_t nq = query->value.dim[0], c = query->value.dim[1], rq = query->value.dim[2];
+    const size_t b = shared[1]->value.dim[0];
+    var *rows = op_reshape(t, op_permute(t, query, (int[]){0, 2, 1}), 3, (size_t[]){1, nq * rq, c});
+    var *e = op_sub(t, op_matmul(t, products(t, query, shared[1]), false, shared[0], false), rows); /* [b, nq*rq, C] */
+    e = op_sum(t, op_reshape(t, op_mul(t, e, e), 3, (size_t[]){b, nq, rq * c}), 1u << 2, DROP_AXES);
+    return op_permute(t, e, (int[]){1, 0});
 }
 
 static var *errors_by_channels(tape *t, const void *context, var *const *shared, var *query, size_t first)
@@ -65,6 +94,7 @@ static var *errors_by_channels(tape *t, const void *context, var *const *shared,
 /* Errors of all queries with some classes [b, m, C]: [b, nq]. Shared are the queries and r; the inverses of many large systems
  * are not kept at once either. */
 enum { QUERY, TERMS, SHARED };
+enum { FEW = 4 }; /* rows that are fewer than so many times as few as channels reconstruct nothing well */
 static var *errors_of_classes(tape *t, const void *context, var *const *shared, var *classes, size_t first)
 {
     const struct frn_terms *f = context;
@@ -72,13 +102,17 @@ static var *errors_of_classes(tape *t, const void *context, var *const *shared, 
     if (!classes || !shared[QUERY]) return NULL;
     const size_t b = classes->value.dim[0], m = classes->value.dim[1], c = classes->value.dim[2];
     const size_t rq = shared[QUERY]->value.dim[2];
-    const bool wide = m > c;
+    const bool wide = m > c, few = FEW * m <= c;
     const double share = f->unit * (double)m / (double)c;
     var *lambda = op_affine(t, op_exp(t, op_slice(t, shared[TERMS], 0, 0, 1)), share, f->unit * f->epsilon);
     var *rho = op_exp(t, op_slice(t, shared[TERMS], 0, 1, 2));
-    var *const inside[] = {(wide ? forms_by_channels : forms_by_rows)(t, classes, lambda, rho), classes};
-    const size_t rows = chunks_rows(t, classes->value.type, rq * (wide ? 3 * b * c : 4 * b * m + c));
-    const struct chunks chunks = {rows, b, wide ? errors_by_channels : errors_by_rows, NULL};
+    var *const inside[] = {(wide  ? forms_by_channels
+                            : few ? forms_by_rows
+                                  : forms_near)(t, classes, lambda, rho),
+                           classes};
+    const size_t numbers = wide ? 3 * b * c : few ? 4 * b * m + c : 4 * b * c + 2 * b * m;
+    const size_t rows = chunks_rows(t, classes->value.type, rq * numbers);
+    const struct chunks chunks = {rows, b, wide ? errors_by_channels : few ? errors_by_rows : errors_near, NULL};
     return op_permute(t, op_chunks(t, &chunks, wide ? 1 : 2, inside, shared[QUERY]), (int[]){1, 0});
 }
 

@@ -28,6 +28,17 @@ static void expect_halves(size_t rs, double scale, double r1, double wanted0, do
     stage_close(&s);
 }
 
+/* The largest difference, in parts of the largest number. */
+static double relative(const double *seen, const double *wanted, size_t n)
+{
+    double off = 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        off = fmax(off, fabs(seen[i] - wanted[i]));
+        most = fmax(most, fabs(wanted[i]));
+    }
+    return off / most;
+}
+
 TEST(frn_reconstructs_by_the_worked_example)
 {
     expect_halves(1, 1, 0, -2.5, -10); /* as many rows as channels: the rows are solved for */
@@ -35,6 +46,38 @@ TEST(frn_reconstructs_by_the_worked_example)
     expect_halves(1, 3, 0, -7.5, -30);
     expect_halves(1, 1, log(2), 0, -10); /* twice the half: no error */
     expect_halves(3, 1, log(2), 0, -10);
+}
+
+/* As many rows as channels, or nearly so, reconstruct queries so well that little is left: single precision must not lose it
+ * in a difference of two large numbers. */
+TEST(frn_in_single_precision_keeps_small_errors)
+{
+    static const size_t dims[][2] = {{9, 9}, {12, 12}, {12, 4}, {16, 15}, {24, 6}}; /* channels, rs */
+    static const size_t shots[] = {1, 1, 1};
+    static struct outcome out[2];
+    static struct play p;
+    struct random r = test_random();
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+        for (size_t repeat = 0; repeat < 20; repeat++) {
+            bool ran = true;
+            for (int twice = 1; twice >= 0; twice--) {
+                struct stage s;
+                REQUIRE(stage_open(&s, "frn", twice ? DT_F64 : DT_F32, 1, dims[i][0]));
+                if (twice) {
+                    play_random(&p, &s, &r, 3, shots, dims[i][0], dims[i][1], 4, dims[i][1]);
+                    for (size_t k = 0; k < play_support_count(&p); k++) p.support[k] = (double)(float)p.support[k];
+                    for (size_t k = 0; k < play_query_count(&p); k++) p.query[k] = (double)(float)p.query[k];
+                    for (size_t k = 0; k < stage_param_count(&s); k++) p.params[k] = (double)(float)p.params[k];
+                }
+                ran = stage_run(&s, &p, TAPE_TRAINING, &out[twice]) && ran;
+                stage_close(&s);
+            }
+            REQUIRE(ran);
+            EXPECT_ALL_NEAR(out[0].scores, out[1].scores, 4 * 3, 2e-6);
+            EXPECT(relative(out[0].d_support, out[1].d_support, play_support_count(&p)) < 2e-5);
+            EXPECT(relative(out[0].d_query, out[1].d_query, play_query_count(&p)) < 2e-5);
+            EXPECT(relative(out[0].d_params, out[1].d_params, 3) < 2e-5);
+        }
 }
 
 TEST(frn_without_parameters_uses_their_start)
