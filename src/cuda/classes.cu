@@ -70,11 +70,18 @@ status cross_entropy(struct device *d, const tensor *logits, const tensor *label
         double top = -INFINITY, sum = 0;
         for (size_t i = row.slot; i < row.n; i += row.slots) top = fmax(top, (double)x[i]);
         top = row.max(top);
-        for (size_t i = row.slot; i < row.n; i += row.slots) sum += exp((double)x[i] - top);
+        const size_t own = (size_t)label[row.vector];
+        double others = 0; /* a label that is nearly certain: 1 is never written down */
+        for (size_t i = row.slot; i < row.n; i += row.slots) {
+            const double e = exp((double)x[i] - top);
+            sum += e;
+            if (i != own) others += e;
+        }
         sum = row.sum(sum);
+        others = row.sum(others);
         for (size_t i = row.slot; i < row.n; i += row.slots)
             pp[row.offset + i] = (real)(exp((double)x[i] - top) / sum);
-        if (row.first) losses[row.vector] = log(sum) - ((double)x[label[row.vector]] - top);
+        if (row.first) losses[row.vector] = (double)x[own] == top ? log1p(others) : log(sum) - ((double)x[own] - top);
     }));
     return mean_of(g, losses, n, reals<real>(loss));
 }
@@ -88,8 +95,11 @@ status cross_entropy_grad(struct device *d, const tensor *probabilities, const t
     const real *pp = reals<real>(probabilities), *upstream = reals<real>(dloss);
     real *out = reals<real>(dlogits);
     return each(gpu_enter(d), n * way, [=] __device__(size_t i) {
-        const real own = (size_t)label[i / way] == i % way ? 1 : 0;
-        out[i] += *upstream / (real)n * (pp[i] - own);
+        const size_t row = i / way * way, own = row + (size_t)label[i / way];
+        double others = 0;
+        for (size_t j = row; i == own && j < row + way; j++)
+            if (j != own) others += (double)pp[j];
+        out[i] += *upstream / (real)n * (i == own ? -(real)others : pp[i]);
     });
 }
 

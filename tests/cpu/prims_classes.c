@@ -113,6 +113,21 @@ static void check_entropy_far(struct rig *r)
 }
 TEST(cross_entropy_is_finite_where_the_probability_underflows) { rig_each(check_entropy_far); }
 
+/* e^-30 is far below what a type resolves beside 1, and stays. */
+static void check_entropy_sure(struct rig *r)
+{
+    const double rest = log1p(exp(-30.0)), other = exp(-30.0) / (1 + exp(-30.0));
+    tensor x = rig_given(r, NUMBERS(30, 0), DIMS(1, 2)), p = rig_blank(r, DIMS(1, 2)), loss = rig_blank(r, DIMS(1)),
+           dloss = rig_given(r, NUMBERS(1e13), DIMS(1)), dx = rig_given(r, NUMBERS(0, 0), DIMS(1, 2)),
+           labels = rig_ints(r, 1);
+    *(int32_t *)labels.data = 0;
+    EXPECT_OK(PRIM(r, cross_entropy, &x, &labels, &p, &loss));
+    EXPECT(fabs(*rig_numbers(r, &loss) / rest - 1) < 1e-5);
+    EXPECT_OK(PRIM(r, cross_entropy_grad, &p, &labels, &dloss, &dx));
+    EXPECT_TENSOR(r, dx, NUMBERS(-1e13 * other, 1e13 * other), 64);
+}
+TEST(cross_entropy_keeps_what_is_left_where_the_label_is_nearly_certain) { rig_each(check_entropy_sure); }
+
 static void check_sqdist(struct rig *r)
 {
     static const size_t shapes[][5] = {

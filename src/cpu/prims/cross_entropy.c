@@ -1,7 +1,8 @@
 /* cross_entropy.c - the mean over rows of -log softmax(logits)[label], and its derivative.
  *
- * A row's loss is log(sum exp(x - max)) - (x[label] - max), right also where the probability underflows. Row losses
- * are added in order, in double. */
+ * A row's loss is log(sum exp(x - max)) - (x[label] - max), right also where the probability underflows. Where the label is
+ * nearly certain, 1 is never written down: the loss is log(1 + the others), and the derivative at the label is minus the sum
+ * of the others. Row losses are added in order, in double. */
 #include "cpu/prims/prim.h"
 #include <math.h>
 
@@ -15,6 +16,15 @@ struct entropy {
     size_t n, way, grain;
 };
 
+/* Everything but the label's. */
+static double others(const real *x, size_t label, size_t way)
+{
+    double sum = 0;
+    for (size_t j = 0; j < way; j++)
+        if (j != label) sum += (double)x[j];
+    return sum;
+}
+
 static status entropy_piece(void *context, size_t piece, size_t worker)
 {
     const struct entropy *w = context;
@@ -25,8 +35,10 @@ static status entropy_piece(void *context, size_t piece, size_t worker)
         real *p = w->to + i * w->way, top, total;
         w->k->max(x, w->way, &top);
         w->k->exp_sum(x, top, p, w->way, &total);
+        const size_t label = (size_t)w->labels[i];
+        w->losses[i] = x[label] == top ? log1p(others(p, label, w->way))
+                                       : log((double)total) - ((double)x[label] - (double)top);
         w->k->affine(p, 1 / total, (real)-0.0, p, w->way);
-        w->losses[i] = log((double)total) - ((double)x[w->labels[i]] - (double)top);
     }
     return OK;
 }
@@ -36,8 +48,13 @@ static status entropy_grad_piece(void *context, size_t piece, size_t worker)
     const struct entropy *w = context;
     struct range r = piece_range(w->n, w->grain, piece);
     (void)worker;
-    w->k->axpy(w->scale, w->from + r.from * w->way, w->to + r.from * w->way, (r.to - r.from) * w->way);
-    for (size_t i = r.from; i < r.to; i++) w->to[i * w->way + (size_t)w->labels[i]] -= w->scale;
+    for (size_t i = r.from; i < r.to; i++) {
+        const size_t label = (size_t)w->labels[i];
+        const real *p = w->from + i * w->way;
+        real *to = w->to + i * w->way, own = to[label];
+        w->k->axpy(w->scale, p, to, w->way);
+        to[label] = own - w->scale * (real)others(p, label, w->way);
+    }
     return OK;
 }
 
