@@ -85,6 +85,54 @@ TEST(pool_weights_are_the_centralities_of_the_walk)
     scene_close(&s);
 }
 
+/* Beyond a sharpness the weights of classes come from logarithms: the same numbers, and the same gradients but for what a
+ * hundred-thousandth of sharpness makes. */
+TEST(pool_weights_of_sharp_walks_are_the_same)
+{
+    static const double alphas[] = {0, 0.5, 0.999, 1};
+    for (size_t a = 0; a < sizeof alphas / sizeof *alphas; a++) {
+        double weights[2][NQ * WAY * RS], proto[2][WAY * C * RS], query[2][NQ * C * RQ];
+        for (int sharp = 0; sharp < 2; sharp++) {
+            struct scene s;
+            struct pooled p;
+            double one[NQ * WAY * C];
+            for (size_t i = 0; i < NQ * WAY * C; i++) one[i] = 1 / (1.0 + (double)i);
+            REQUIRE(scene_open(&s));
+            struct pool_settings both = settings(POOL_MCL_BOTH, false);
+            both.walk = (struct walk){sharp ? 340.00001 : 340, 10, alphas[a], WALK_AUTO};
+            REQUIRE(pool_features(s.w.t, &both, s.proto, s.query, &p));
+            EXPECT_OK(world_back(&s.w, p.classes, one));
+            REQUIRE(world_read(&s.w, &p.class_weights->value, weights[sharp]));
+            REQUIRE(world_read(&s.w, &s.proto->grad, proto[sharp]) && world_read(&s.w, &s.query->grad, query[sharp]));
+            scene_close(&s);
+        }
+        EXPECT_ALL_NEAR(weights[1], weights[0], NQ * WAY * RS, 1e-5);
+        EXPECT_ALL_NEAR(proto[1], proto[0], WAY * C * RS, 1e-4);
+        EXPECT_ALL_NEAR(query[1], query[0], NQ * C * RQ, 1e-4);
+    }
+}
+
+/* The class on the other side has no mass in any type. */
+TEST(pool_of_a_class_that_the_walk_never_reaches_is_finite)
+{
+    for (int twice = 0; twice < 2; twice++) {
+        struct world w;
+        struct pooled p;
+        double classes[4], grad[4];
+        REQUIRE(rig_open(&w, NULL, 1, twice ? DT_F64 : DT_F32));
+        var *proto = world_leaf(&w, DIMS(2, 2, 1), NUMBERS(1, 0, -1, 0));
+        var *query = world_leaf(&w, DIMS(1, 2, 1), NUMBERS(1, 0));
+        struct pool_settings both = settings(POOL_MCL_BOTH, false);
+        both.walk.gamma = both.walk.beta = 1000;
+        REQUIRE(pool_features(w.t, &both, proto, query, &p));
+        EXPECT_OK(world_back(&w, p.classes, (const double[]){1, 1, 1, 1}));
+        REQUIRE(world_read(&w, &p.classes->value, classes) && world_read(&w, &proto->grad, grad));
+        EXPECT_ALL_NEAR(classes, ((const double[]){1, 0, -1, 0}), 4, 1e-6);
+        EXPECT_ALL_NEAR(grad, ((const double[]){1, 1, 1, 1}), 4, 1e-6);
+        world_close(&w);
+    }
+}
+
 /* The gradient of one pooled number: exactly the weight when detached, something else too when not. */
 TEST(pool_detached_stops_at_the_weights)
 {
