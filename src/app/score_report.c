@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/plain.h"
+#include <stdlib.h>
 #include <string.h>
 
 static double score_of(const struct inputs *in, const struct outputs *out, size_t query, size_t class)
@@ -138,11 +139,11 @@ static status write_file(const char *folder, const struct result_file *f)
     return st;
 }
 
-enum { FIXED_FILES = 7, MOST_PARAMS = 16, RESULT_FILES = FIXED_FILES + MOST_PARAMS };
+enum { FIXED_FILES = 7 };
 
 static void list_params(const struct outputs *out, enum npy_type real, struct result_file *files)
 {
-    for (size_t i = 0; out->grad_params && i < out->param_count && i < MOST_PARAMS; i++) {
+    for (size_t i = 0; out->grad_params && i < out->param_count; i++) {
         const centra_param_info *p = &out->params[i];
         plain_snprintf(files[i].name, sizeof files[i].name, "grad_params/%s.npy", p->name);
         files[i].data = out->grad_params[i];
@@ -152,8 +153,13 @@ static void list_params(const struct outputs *out, enum npy_type real, struct re
     }
 }
 
-static void list_files(const struct inputs *in, const struct outputs *out, const double *loss,
-                       struct result_file files[RESULT_FILES])
+struct result_files {
+    struct result_file *file; /* owned; those without data are not written */
+    size_t count;
+};
+
+static status list_files(const struct inputs *in, const struct outputs *out, const double *loss,
+                         struct result_files *list)
 {
     const centra_episode *e = &in->episode;
     const centra_result *r = &out->result;
@@ -167,31 +173,34 @@ static void list_files(const struct inputs *in, const struct outputs *out, const
         {"centrality_support.npy", r->centrality_support, real, 2, {e->query_count, in->way * e->support_locations}},
         {"centrality_query.npy", r->centrality_query, real, 2, {e->query_count, e->query_locations}},
     };
-    memset(files, 0, RESULT_FILES * sizeof *files);
-    memcpy(files, fixed, sizeof fixed);
-    list_params(out, real, files + FIXED_FILES);
-    memcpy(files[3].dim, in->support.dim, sizeof in->support.dim);
-    memcpy(files[4].dim, in->query.dim, sizeof in->query.dim);
+    list->count = FIXED_FILES + out->param_count;
+    list->file = calloc(list->count, sizeof *list->file);
+    if (!list->file) return fail(ST_MEMORY, "no memory for a list of %zu files", list->count);
+    memcpy(list->file, fixed, sizeof fixed);
+    list_params(out, real, list->file + FIXED_FILES);
+    memcpy(list->file[3].dim, in->support.dim, sizeof in->support.dim);
+    memcpy(list->file[4].dim, in->query.dim, sizeof in->query.dim);
+    return OK;
 }
 
 static void add_summary(text *t, const struct call *c, const struct inputs *in, const struct outputs *out,
-                        const struct result_file *files)
+                        const struct result_files *list)
 {
     const struct score *s = c->settings;
     const char *between = "";
     text_addf(t, "%zu queries of %zu classes scored with %s", in->episode.query_count, in->way, s->head);
     if (in->episode.query_labels) text_addf(t, ", accuracy %.2f %%, loss %.6g", out->accuracy, out->loss);
     text_addf(t, "; %s/ has ", s->out);
-    for (size_t i = 0; i < RESULT_FILES; i++) {
-        if (!files[i].data) continue;
-        text_addf(t, "%s%s", between, files[i].name);
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->file[i].data) continue;
+        text_addf(t, "%s%s", between, list->file[i].name);
         between = ", ";
     }
     text_add(t, "\n");
 }
 
 static void add_json_summary(text *t, const struct call *c, const struct inputs *in, const struct outputs *out,
-                             const struct result_file *files, bool probabilities)
+                             const struct result_files *list, bool probabilities)
 {
     const struct score *s = c->settings;
     struct json_writer w;
@@ -210,8 +219,8 @@ static void add_json_summary(text *t, const struct call *c, const struct inputs 
     json_string(&w, s->out);
     json_key(&w, "files");
     json_array(&w);
-    for (size_t i = 0; i < RESULT_FILES; i++)
-        if (files[i].data) json_string(&w, files[i].name);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->file[i].data) json_string(&w, list->file[i].name);
     json_array_end(&w);
     json_object_end(&w);
     text_add(t, "\n");
@@ -220,17 +229,20 @@ static void add_json_summary(text *t, const struct call *c, const struct inputs 
 status report_files(const struct call *c, const struct inputs *in, const struct outputs *out, bool probabilities)
 {
     const struct score *s = c->settings;
-    struct result_file files[RESULT_FILES];
+    struct result_files list = {0};
     text t = {0};
     status st = OK;
-    list_files(in, out, in->episode.query_labels ? &out->loss : NULL, files);
-    if (out->grad_params) st = make_param_folder(s->out);
+    TRY(list_files(in, out, in->episode.query_labels ? &out->loss : NULL, &list));
+    if (out->grad_params) TRY(make_param_folder(s->out));
     interrupt_hold();
-    for (size_t i = 0; st == OK && i < RESULT_FILES; i++)
-        if (files[i].data) st = write_file(s->out, &files[i]);
+    for (size_t i = 0; st == OK && i < list.count; i++)
+        if (list.file[i].data) st = write_file(s->out, &list.file[i]);
     interrupt_release();
-    if (st != OK) return st;
-    if (c->common.json) add_json_summary(&t, c, in, out, files, probabilities);
-    else if (!c->common.quiet) add_summary(&t, c, in, out, files);
-    return put(&t);
+    if (st != OK) goto done;
+    if (c->common.json) add_json_summary(&t, c, in, out, &list, probabilities);
+    else if (!c->common.quiet) add_summary(&t, c, in, out, &list);
+    st = put(&t);
+done:
+    free(list.file);
+    return st;
 }

@@ -166,6 +166,17 @@ TEST(score_takes_a_heads_parameters_and_writes_their_gradients)
                    "P");
 }
 
+TEST(score_writes_the_gradient_of_every_parameter)
+{
+    write_episode();
+    struct ran r = program_run("", WORDS(EPISODE, "--head", "gnn", "--gradients", "--out", "DIR", "--json"));
+    size_t written = 0;
+    EXPECT_INT(r.status, 0);
+    for (const char *at = r.out; (at = strstr(at, "\"grad_params/")); at++) written++;
+    EXPECT_INT(written, 53);
+    ran_free(&r);
+}
+
 TEST(score_results_do_not_depend_on_threads)
 {
     write_episode();
