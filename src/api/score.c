@@ -3,6 +3,7 @@
 #include "api/session.h"
 #include "base/size.h"
 #include <math.h>
+#include <stdlib.h>
 
 static bool wants_centrality(const centra_upstream *u, const centra_result *r)
 {
@@ -160,8 +161,10 @@ done:
 
 static double largest(const void *data, dtype type, size_t count, double so_far)
 {
-    for (size_t i = 0; i < count; i++)
-        so_far = fmax(so_far, fabs(type == DT_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i]));
+    for (size_t i = 0; i < count && !isnan(so_far); i++) {
+        const double x = fabs(type == DT_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i]);
+        if (!(x <= so_far)) so_far = x; /* also what is not a number */
+    }
     return so_far;
 }
 
@@ -177,19 +180,40 @@ static status too_large(const centra_episode *e, dtype type)
         x, dtype_name(type), type == DT_F32 ? ", or compute in f64" : "");
 }
 
-/* Scores that are not finite have one cause: features that are not. Looking only then keeps the check off the fast path. */
-static status explain(const centra_episode *e, const centra_result *r, size_t way)
+static status params_finite(const centra_head *h, dtype type)
+{
+    struct device *d = tape_device(h->session->tape);
+    status st = OK;
+    for (size_t i = 0; h->params && st == OK && i < params_count(h->params); i++) {
+        const struct param *p = params_at(h->params, i);
+        const size_t count = tensor_count(&p->value);
+        void *host = malloc(size_max(1, tensor_bytes(&p->value)));
+        if (!host) return fail(ST_MEMORY, "no memory to look at %zu numbers of %s", count, p->name);
+        st = fetch(d, &p->value, host);
+        if (st == OK) st = d->sync(d);
+        if (st == OK && !isfinite(largest(host, type, count, 0)))
+            st = fail(ST_VALUE, "the parameter %s has a number that is not finite", p->name);
+        free(host);
+    }
+    return st;
+}
+
+/* Scores that are not finite, and systems that cannot be solved, have a cause: features or parameters that are not finite. Looking
+ * only then keeps the check off the fast path. */
+static status explain(const centra_head *h, const centra_episode *e, const centra_result *r, status seen)
 {
     status st = OK;
     bool finite = true;
     const dtype type = precision_of(e);
+    const size_t way = h->labels.way;
     for (size_t i = 0; r->scores && i < e->query_count * way && finite; i++)
         finite = isfinite(type == DT_F32 ? (double)((const float *)r->scores)[i] : ((const double *)r->scores)[i]);
     if (finite && r->loss) finite = isfinite(*r->loss);
-    if (finite && (r->scores || r->loss)) return OK;
+    if (seen == OK && finite && (r->scores || r->loss)) return OK;
     TRY(all_finite("support", e->support, type, e->support_count, e->channels, e->support_locations));
     TRY(all_finite("query", e->query, type, e->query_count, e->channels, e->query_locations));
-    if (!finite) st = too_large(e, type);
+    TRY(params_finite(h, type));
+    if (seen == OK && !finite) st = too_large(e, type);
 done:
     return st;
 }
@@ -202,7 +226,7 @@ static status score(centra_head *h, const centra_episode *e, const centra_upstre
     TRY(head_ready(h, e->channels, precision_of(e)));
     st = run(h, e, u, r);
     if (st == OK || st == ST_NUMERIC) {
-        const status cause = explain(e, r, h->labels.way);
+        const status cause = explain(h, e, r, st);
         if (cause != OK) st = cause;
     }
     if (st == OK)

@@ -161,6 +161,9 @@ TEST(score_takes_a_heads_parameters_and_writes_their_gradients)
     EXPECT(((float *)a.data)[0] < 0); /* a larger scale would help */
     npy_free(&a);
     EXPECT_RUN(0, NULL, "", EPISODE, "--head", "frn", "--gradients", "--out", "START"); /* start values */
+    write_npy("P/head.scale.npy", NPY_F64, 1, DIMS(1), (double[]){NAN});
+    EXPECT_REFUSED(1, "centra score: the parameter head.scale has a number that is not finite", SCORE, "--head", "frn",
+                   "--weights", "P");
     EXPECT_INT(remove(in_folder("P/head.r.npy", path)), 0);
     EXPECT_REFUSED(1, "centra score: 'P' is for another network: missing head.r", SCORE, "--head", "frn", "--weights",
                    "P");
@@ -271,6 +274,10 @@ TEST(score_refuses_features_that_are_not_finite)
     bad[5] = 1e300; /* finite, but not in f32 */
     write_npy("huge.npy", NPY_F64, 3, DIMS(3, 2, 2), bad);
     expect_trouble(__LINE__, 1, "not a number", WORDS(SCORE, "--query", "nan.npy"));
+    /* heads that solve a system find out there, and still the feature is named */
+    for (const char *const *head = WORDS("frn", "label-prop", "metaopt", "deepemd", "r2d2"); *head; head++)
+        expect_trouble(__LINE__, 1, "the query feature of picture 1, channel 0, location 1 is not a number",
+                       WORDS(SCORE, "--head", *head, "--query", "nan.npy"));
     expect_trouble(__LINE__, 1, "inf", WORDS(SCORE, "--query", "inf.npy"));
     expect_trouble(__LINE__, 1, "", WORDS(SCORE, "--query", "huge.npy"));
 }
