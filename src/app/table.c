@@ -1,5 +1,6 @@
 /* table.c - aligned columns. */
 #include "app/table.h"
+#include "app/terminal.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@ void table_cell(struct table *t, const char *format, ...)
     va_start(args, format);
     vsnprintf(cell, sizeof cell, format, args); /* a longer cell is cut */
     va_end(args);
+    terminal_tame(cell);
     text_add_bytes(&t->cells, cell, strlen(cell) + 1);
     t->count++;
 }

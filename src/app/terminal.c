@@ -31,6 +31,12 @@ bool terminal_unicode(void)
     return setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
+void terminal_tame(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f) *s = '?';
+}
+
 status put(text *t)
 {
     status st = text_status(t);

@@ -337,3 +337,14 @@ TEST(list_models_shows_what_came_along)
     EXPECT(strstr(r.out, "\"name\": \"conv4-mini\""));
     ran_free(&r);
 }
+
+/* Names of files are anybody's: in the table they neither steer a terminal nor begin another line. */
+TEST(classify_shows_names_without_their_control_characters)
+{
+    make_folders(2);
+    put_picture(at("new/x\x1b[2J\ny.png"), 0, 200);
+    struct ran r = program_run("", WORDS("classify", MODEL, "--support", at("known"), at("new/x\x1b[2J\ny.png")));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "/new/x?[2J?y.png  "));
+    ran_free(&r);
+}

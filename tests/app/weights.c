@@ -1,4 +1,5 @@
 /* weights.c - transcripts of centra weights. */
+#include "tests/api/netfile.h"
 #include "tests/app/program.h"
 #include "tests/data/sample.h"
 #include "tests/test.h"
@@ -72,4 +73,17 @@ TEST(weights_refuse_what_is_missing_or_too_much)
     EXPECT_REFUSED(2, "centra weights: one file is enough: centra weights show FILE", "weights", "show", "a", "b");
     EXPECT_REFUSED(1, "centra weights: cannot open 'none.pth': No such file or directory", "weights", "show",
                    "none.pth");
+}
+
+/* A terminal must not be steered by what a file says of itself; a recipe keeps its lines. */
+TEST(weights_show_keeps_control_characters_to_itself)
+{
+    static const struct meta said[] = {{"no\nte", "free\x1b[2J\nfor all\x7f"}};
+    char path[700];
+    snprintf(path, sizeof path, "%s/x.safetensors", test_folder());
+    REQUIRE(netfile_write(path, &(struct netfile){.net = "conv4", .options = "net.width=2", .metas = 1, .meta = said}));
+    struct ran r = program_run("", WORDS("weights", "show", path));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "\nno?te: free?[2J\nfor all?\n"));
+    ran_free(&r);
 }
