@@ -31,11 +31,14 @@ static bool plain(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
+/* Behind it stand numbers and ".png", and a file's name has 255 bytes at most. */
+enum { NAME_MOST = 100 };
+
 void heatmap_name(text *to, const char *file)
 {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
     const size_t length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
-    for (size_t i = 0; i < length; i++) text_addf(to, "%c", plain(name[i]) ? name[i] : '_');
+    for (size_t i = 0; i < length && i < NAME_MOST; i++) text_addf(to, "%c", plain(name[i]) ? name[i] : '_');
     if (!length) text_add(to, "picture");
 }
 
