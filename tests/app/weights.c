@@ -4,6 +4,7 @@
 #include "tests/data/sample.h"
 #include "tests/test.h"
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define FIXTURE(name) CENTRA_SOURCE_DIR "/tests/weights/fixtures/" name
 
@@ -51,6 +52,24 @@ TEST(weights_convert_to_a_folder_of_npy_keeps_every_array)
     EXPECT_INT(r.status, 0);
     EXPECT(!strncmp(r.out, "npy folder, 9", 13));
     ran_free(&r);
+}
+
+/* As any folder that a program makes for its user: others may look into it as far as the umask lets them. */
+TEST(weights_convert_makes_a_folder_that_others_can_read)
+{
+    struct stat about;
+    const mode_t before = umask(022);
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), "npy", "--to", "npy");
+    umask(before);
+    EXPECT_INT(stat(sample_path("npy"), &about), 0);
+    EXPECT_INT(about.st_mode & 0777, 0755);
+}
+
+TEST(weights_convert_takes_a_folder_with_a_slash_behind_it)
+{
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), "npy/", "--to", "npy");
+    EXPECT_REFUSED(1, "centra weights: 'npy/' cannot be made: it is there already", "weights", "convert",
+                   FIXTURE("nested.pth"), "npy/", "--to", "npy");
 }
 
 TEST(weights_convert_writes_a_network_as_onnx)
