@@ -74,6 +74,7 @@ void interrupt_watch(void)
     /* A job started with one of them ignored (nohup, a script's background job) keeps ignoring it. */
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
         if (sigaction(asked[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(asked[i], &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, as on a full disk */
 }
 
 void interrupt_hold(void) { held = 1; }
