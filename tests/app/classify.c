@@ -296,7 +296,7 @@ TEST(classify_refuses_packs_that_are_none)
     expect_refused(1, "half.pack'", WORDS("classify", MODEL, "--support", at("half.pack"), at("new/a.png")));
     expect_refused(1, "is no pack of known pictures\n",
                    WORDS("classify", MODEL, "--support", own_model_path(), at("new/a.png")));
-    expect_refused(1, "holds no weights that are known here", /* not even arrays */
+    expect_refused(1, "notes.txt' is no pack of known pictures\n", /* not even arrays */
                    WORDS("classify", MODEL, "--support", at("new/notes.txt"), at("new/a.png")));
 }
 
