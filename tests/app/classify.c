@@ -282,6 +282,10 @@ TEST(classify_refuses_supports_that_are_none)
     expect_refused(2, "there is only the class 'red'; give at least two, so that there is something to tell apart\n",
                    WORDS("classify", MODEL, "--support", at("one"), at("new/a.png")));
     expect_refused(1, "No such file", WORDS("classify", MODEL, "--support", at("nothing"), at("new/a.png")));
+    EXPECT_OK(folder_make(at("one/b\xe4r")));
+    put_picture(at("one/b\xe4r/0.png"), 1, 1);
+    expect_refused(2, "the name of the class 'b\xe4r' is not UTF-8\n",
+                   WORDS("classify", MODEL, "--support", at("one"), at("new/a.png")));
 }
 
 TEST(classify_refuses_packs_that_are_none)
