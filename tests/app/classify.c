@@ -288,6 +288,16 @@ TEST(classify_refuses_supports_that_are_none)
                    WORDS("classify", MODEL, "--support", at("one"), at("new/a.png")));
 }
 
+/* There is no option here that could give what such a head needs. */
+TEST(classify_refuses_a_head_that_needs_base_classes)
+{
+    make_folders(1);
+    EXPECT_REFUSED(2,
+                   "centra classify: the head centroid needs pictures of base classes, which there are none of here; "
+                   "choose another head",
+                   "classify", MODEL, "--head", "centroid", "--support", at("known"), at("new/a.png"));
+}
+
 TEST(classify_refuses_packs_that_are_none)
 {
     char *bytes = NULL;
