@@ -92,6 +92,8 @@ TEST(models_refuse_in_words)
         netfile_write(at("x"), &(struct netfile){.net = "conv4", .without = "layer2.1.weight", .also = "fc.weight"})
             ? "x"
             : "");
+    EXPECT_REFUSED(2, "centra models: conv4 needs pictures of at least 16 x 16 pixels, but the side is 15", "models",
+                   "add", own_model_path(), "--name", "blind", "--side", "15");
     EXPECT_RUN(0, "conv4-mini\nconv4-cub\nconv4-cub-1shot\nmine\n", "", "models", "list", "--names");
 }
 
