@@ -112,6 +112,22 @@ TEST(models_show_keeps_control_characters_to_itself)
     ran_free(&r);
 }
 
+/* What another project says under our names means something else: such a file has to be added first, or its network named. */
+TEST(files_of_other_projects_are_told_to_be_added)
+{
+    static const struct meta said[] = {{"mean", "[0.5, 0.5, 0.5]"}, {"input", "1,224,224,3"}};
+    settle();
+    REQUIRE(netfile_write(at("theirs"),
+                          &(struct netfile){.net = "conv4", .options = "net.width=2", .metas = 2, .meta = said}));
+    EXPECT_REFUSED(
+        1,
+        "centra encode: 'theirs' does not say which network it is for; give a model that centra train made, or "
+        "add it with centra models add",
+        "encode", "--model", "theirs", "--out", "x.npy", "x.png");
+    EXPECT_REFUSED(2, "centra eval: 'theirs' does not say which network it is for; name the backbone", "eval",
+                   "--weights", "theirs", "--data", "synth:1");
+}
+
 static void save_picture(const char *name, size_t kind, uint64_t seed)
 {
     centra_picture p = own_picture(kind, seed, 100, 100);
