@@ -79,6 +79,13 @@ TEST(models_refuse_in_words)
         "models", "remove", "conv4-mini");
     EXPECT_REFUSED(2, "centra models: there is no model 'nobody'; centra models list shows those that there are",
                    "models", "show", "nobody");
+    EXPECT_REFUSED(2, "centra models: there is no model 'mime', did you mean mine?", "models", "show", "mime");
+    EXPECT_REFUSED(2, "centra models: there is no model 'mime', did you mean mine?", "models", "default", "mime");
+    EXPECT_REFUSED(2, "centra models: there is no model 'mime', did you mean mine?", "models", "remove", "mime");
+    EXPECT_REFUSED(2, "centra weights: there is neither a file nor a model 'mime', did you mean mine?", "weights",
+                   "show", "mime");
+    EXPECT_REFUSED(2, "centra eval: there is neither a file nor a model 'mime', did you mean mine?", "eval",
+                   "--weights", "mime", "--data", "synth:1");
     EXPECT_REFUSED(2, "centra models: something is missing: centra models add FILE", "models", "add");
     EXPECT_REFUSED(2, "centra models: too much: centra models list", "models", "list", "mine");
     EXPECT_REFUSED(2, "centra models: either a name or --reset, not both: centra models default", "models", "default",
