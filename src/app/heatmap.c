@@ -1,6 +1,7 @@
 /* heatmap.c - sheets go to files whole or not at all. */
 #include "app/heatmap.h"
 #include "app/library.h"
+#include "app/terminal.h"
 #include "base/file.h"
 #include <string.h>
 
@@ -10,7 +11,9 @@ static status write_png(const centra_picture *p, const char *path)
     size_t bytes = 0;
     status st = OK;
     TRY(library(centra_picture_png(p, &png, &bytes)));
-    TRY(file_write(path, png, bytes));
+    interrupt_hold();
+    st = file_write(path, png, bytes);
+    interrupt_release();
 done:
     centra_free(png);
     return st;

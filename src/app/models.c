@@ -60,7 +60,9 @@ static status choose(const struct call *c, const struct models *s)
     status st = OK;
     if (s->reset && c->argument_count > 1)
         return fail(ST_USAGE, "either a name or --reset, not both: centra models default");
+    interrupt_hold();
     if (s->reset || c->argument_count > 1) st = library(centra_model_set_default(s->reset ? NULL : c->arguments[1]));
+    interrupt_release();
     return st == OK ? say_default(c, "") : st;
 }
 
