@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 16, CELL_BYTES = 256 };
+enum { MOST_COLUMNS = 16, CELL_BYTES = 4500 }; /* the longest path fits */
 
 /* Columns on the screen: bytes that do not continue a UTF-8 character. */
 static size_t shown(const char *s)

@@ -362,3 +362,18 @@ TEST(classify_shows_names_without_their_control_characters)
     EXPECT(strstr(r.out, "/new/x?[2J?y.png  "));
     ran_free(&r);
 }
+
+/* A table is read by people who go and look at the file: its path is whole, however long. */
+TEST(classify_shows_long_paths_whole)
+{
+    char folder[300] = "new/", path[700];
+    make_folders(2);
+    memset(folder + 4, 'd', 240);
+    EXPECT_OK(folder_make(at(folder)));
+    snprintf(path, sizeof path, "%s/%s/the-picture.png", test_folder(), folder);
+    put_picture(path, 0, 300);
+    struct ran r = program_run("", WORDS("classify", MODEL, "--support", at("known"), path));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "ddd/the-picture.png  "));
+    ran_free(&r);
+}
