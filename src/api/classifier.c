@@ -73,6 +73,15 @@ done:
     return st;
 }
 
+/* Known pictures are all that a classifier has. */
+static status check_head(const centra_classifier *c)
+{
+    if (!c->head->base) return OK;
+    return fail(ST_USAGE,
+                "the head %s needs pictures of base classes, which there are none of here; choose another head",
+                c->head->name);
+}
+
 /* A head with parameters of its own needs a file that was trained with it. */
 static status load_head(centra_classifier *c)
 {
@@ -112,6 +121,7 @@ static status open_head(centra_classifier *c, const centra_classifier_options *o
 {
     status st = OK;
     TRY(head_find(o && o->head ? o->head : c->model->info.head, &c->head));
+    TRY(check_head(c));
     c->head_settings = calloc(1, size_max(1, c->head->settings_bytes));
     if (!c->head_settings) TRY(fail(ST_MEMORY, "no memory for the settings of %s", c->head->name));
     TRY(set_head(c, o));

@@ -36,7 +36,8 @@ static status open_file(struct lineup *l, const char *weights)
     status st = OK;
     TRY(keep_path(l, weights));
     TRY(weights_open(l->path, &l->file));
-    TRY(card_read(l->path, of_file, l->file, &l->card));
+    const char *backbone = weights_meta(l->file, "backbone"); /* without one the words are another project's */
+    if (backbone && *backbone) TRY(card_read(l->path, of_file, l->file, &l->card));
 done:
     return st;
 }

@@ -49,12 +49,12 @@ static status read_card(centra_model *m)
     const struct head *head;
     status st = OK;
     m->card.transform = transform_standard(TRANSFORM_RESIZE_CROP, 84, 8);
-    TRY(card_read(path, of_file, m->file, &m->card));
-    if (!m->card.backbone)
+    if (!*said(m, "backbone")) /* then its other words are another project's, and may mean anything */
         TRY(fail(ST_FORMAT,
                  "'%.200s' does not say which network it is for; give a model that centra train made, or add it with "
                  "centra models add",
                  path));
+    TRY(card_read(path, of_file, m->file, &m->card));
     TRY(net_find(m->card.backbone, &net));
     if (m->card.head) TRY(head_find(m->card.head, &head));
     TRY(extractor_parse(m->card.extractor ? m->card.extractor : "map", &m->extractor));

@@ -134,6 +134,16 @@ static status take_wishes(struct adding *a)
     return OK;
 }
 
+static status check_side(const struct adding *a)
+{
+    const struct recognised *r = &a->what;
+    const size_t least = r->model.net->least;
+    if (r->transform.side >= least) return OK;
+    return fail(a->o->side ? ST_USAGE : ST_FORMAT,
+                "%s needs pictures of at least %zu x %zu pixels, but the side is %zu", r->model.net->name, least, least,
+                r->transform.side);
+}
+
 static status understand(struct adding *a)
 {
     const struct foreign *f = foreign_find(a->file);
@@ -142,6 +152,7 @@ static status understand(struct adding *a)
     const char *backbone = weights_meta(kept_of(a), "backbone");
     TRY(backbone && *backbone ? read_card(a) : recognise(a->file, a->path, &a->what));
     TRY(take_wishes(a));
+    TRY(check_side(a));
     TRY(recognised_check(kept_of(a), a->path, &a->what.model, a->head));
 done:
     return st;

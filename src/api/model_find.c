@@ -78,13 +78,18 @@ status models_read(struct models **out)
     return st;
 }
 
-static status refuse(const struct models *m, const char *given)
+const char *models_nearest(const struct models *m, const char *given)
 {
     const char *names[2 * SHELF_MOST + 1] = {0};
     size_t n = 0;
     for (size_t i = 0; i < m->own.count; i++) names[n++] = m->own.name[i];
     for (size_t i = 0; i < m->shipped.count; i++) names[n++] = m->shipped.name[i];
-    const char *meant = nearest_name(given, names);
+    return nearest_name(given, names);
+}
+
+static status refuse(const struct models *m, const char *given)
+{
+    const char *meant = models_nearest(m, given);
     if (meant) return fail(ST_USAGE, "there is no model '%.100s', did you mean %s?", given, meant);
     return fail(ST_USAGE,
                 "there is no model '%.100s': it is no file, no run's folder and none that centra list models shows",
@@ -138,23 +143,6 @@ static bool find_on(const struct models *m, const char *name, char out[PATH_MAX]
     return shelf_find(s, name) < s->count && shelf_path(s, name, out) == OK;
 }
 
-bool model_find_name(const char *name, char out[PATH_MAX])
-{
-    struct models *m = NULL;
-    if (!model_name_good(name) || models_read(&m) != OK) return false;
-    const bool found = find_on(m, name, out);
-    free(m);
-    return found;
-}
-
-status model_find_weights(const char *given, char out[PATH_MAX])
-{
-    if (!file_exists(given) && model_find_name(given, out)) return OK;
-    if (find_file(given, out)) return OK;
-    const int n = plain_snprintf(out, PATH_MAX, "%s", given);
-    return n >= 0 && n < PATH_MAX ? OK : fail(ST_USAGE, "a path of %zu characters is too long", strlen(given));
-}
-
 /* A store that cannot be read does not stand in the way of a model that came along. */
 static bool find_shipped(const char *name, char out[PATH_MAX])
 {
@@ -162,6 +150,39 @@ static bool find_shipped(const char *name, char out[PATH_MAX])
     const bool found = m && shipped_read(&m->shipped) == OK && find_on(m, name, out);
     free(m);
     return found;
+}
+
+bool model_find_name(const char *name, char out[PATH_MAX])
+{
+    struct models *m = NULL;
+    if (!model_name_good(name)) return false;
+    if (models_read(&m) != OK) return find_shipped(name, out);
+    const bool found = find_on(m, name, out);
+    free(m);
+    return found;
+}
+
+/* Neither a path nor a model, but nearly one of these. */
+static status check_spelling(const char *given)
+{
+    struct models *m = NULL;
+    if (file_exists(given) || !model_name_good(given)) return OK;
+    status st = models_read(&m);
+    if (st != OK) return st;
+    const char *meant = models_nearest(m, given);
+    if (meant) st = fail(ST_USAGE, "there is neither a file nor a model '%.100s', did you mean %s?", given, meant);
+    free(m);
+    return st;
+}
+
+status model_find_weights(const char *given, char out[PATH_MAX])
+{
+    if (!file_exists(given) && model_find_name(given, out)) return OK;
+    if (find_file(given, out)) return OK;
+    const status st = check_spelling(given);
+    if (st != OK) return st;
+    const int n = plain_snprintf(out, PATH_MAX, "%s", given);
+    return n >= 0 && n < PATH_MAX ? OK : fail(ST_USAGE, "a path of %zu characters is too long", strlen(given));
 }
 
 status model_find(const char *given, char out[PATH_MAX])

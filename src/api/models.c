@@ -9,6 +9,8 @@
 static status no_such(const struct models *m, const char *name)
 {
     const size_t there = m->own.count + m->shipped.count;
+    const char *meant = models_nearest(m, name);
+    if (meant) return fail(ST_USAGE, "there is no model '%.100s', did you mean %s?", name, meant);
     return fail(ST_USAGE, "there is no model '%.100s' among the %zu that centra models list shows", name, there);
 }
 

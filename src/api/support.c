@@ -156,7 +156,7 @@ status support_name_check(const char *what, const char *name)
     if (strlen(name) > MOST_NAME)
         return fail(ST_USAGE, "the name of a %s has %zu bytes, but at most %d are allowed", what, strlen(name),
                     MOST_NAME);
-    if (what[0] == 'c' && !is_utf8(name)) return fail(ST_USAGE, "the name of a class is not UTF-8");
+    if (what[0] == 'c' && !is_utf8(name)) return fail(ST_USAGE, "the name of the class '%.100s' is not UTF-8", name);
     return OK;
 }
 

@@ -5,9 +5,12 @@
 #include "api/classifier.h"
 #include "base/json.h"
 #include "base/size.h"
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char FORMAT[] = "centra-support", VERSION[] = "1";
 enum { MOST_TEXT = 4 << 20, MOST_SCORES = 4096, ARRAYS = 4, METAS = 10 };
@@ -318,12 +321,31 @@ done:
     return st;
 }
 
+/* Whoever takes a picture or a list for a pack shall not hear of weights. */
+static status check_begin(const char *name, const unsigned char *bytes, size_t n)
+{
+    if (n > 8 && bytes[8] == '{') return OK; /* safetensors */
+    return fail(ST_FORMAT, "'%.200s' is no pack of known pictures", name);
+}
+
+/* What is no file, or cannot be read, weights_open will name. */
+static status check_file(const char *path)
+{
+    unsigned char first[9];
+    struct stat about;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t n = fd >= 0 && !fstat(fd, &about) && S_ISREG(about.st_mode) ? read(fd, first, sizeof first) : -1;
+    if (fd >= 0) close(fd);
+    return n < 0 ? OK : check_begin(path, first, (size_t)n);
+}
+
 centra_status centra_support_open(const centra_model *m, const char *path, centra_support **out)
 {
     struct weights *file = NULL;
     status st = OK;
     if (!m || !path || !out)
         return (centra_status)fail(ST_USAGE, "centra_support_open needs a model, a path and a place");
+    TRY(check_file(path));
     TRY(weights_open(path, &file));
     TRY(read_pack(m, path, file, out));
 done:
@@ -338,6 +360,7 @@ centra_status centra_support_parse(const centra_model *m, const char *name, cons
     status st = OK;
     if (!m || !name || !out || (count && !bytes))
         return (centra_status)fail(ST_USAGE, "centra_support_parse needs a model, a name, bytes and a place");
+    TRY(check_begin(name, bytes, count));
     TRY(weights_parse(name, bytes, count, &file));
     TRY(read_pack(m, name, file, out));
 done:

@@ -93,6 +93,14 @@ done:
     return st;
 }
 
+static status save(const struct known *k, const char *path)
+{
+    interrupt_hold();
+    const status st = library(centra_support_save(k->support, path));
+    interrupt_release();
+    return st;
+}
+
 /* --add, --remove and --save-pack. */
 static status change(const struct call *c, struct known *k)
 {
@@ -101,7 +109,7 @@ static status change(const struct call *c, struct known *k)
     for (size_t i = 0; i < c->text_count; i++) TRY(library(centra_support_remove(k->support, c->texts[i], SIZE_MAX)));
     if (s->add) TRY(known_add(c, k, s->add));
     if (centra_support_class_count(k->support) > 1) TRY(known_ready(k));
-    if (s->save_pack) TRY(library(centra_support_save(k->support, s->save_pack)));
+    if (s->save_pack) TRY(save(k, s->save_pack));
 done:
     return st;
 }

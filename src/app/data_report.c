@@ -2,7 +2,9 @@
 #include "app/data_report.h"
 #include "app/library.h"
 #include "app/table.h"
+#include "app/terminal.h"
 #include "base/json.h"
+#include <stdio.h>
 
 enum { LINES_MOST = 20 }; /* of a list; JSON has all */
 
@@ -83,7 +85,12 @@ void data_report_table(const centra_data_report *r, text *to)
     add_twins(r, to);
     if (!unreadable) return;
     text_add(to, "\ncannot be read\n");
-    for (size_t i = 0; i < unreadable && i < LINES_MOST; i++) text_addf(to, "  %s\n", centra_data_unreadable_at(r, i));
+    for (size_t i = 0; i < unreadable && i < LINES_MOST; i++) {
+        char why[ERROR_BYTES];
+        snprintf(why, sizeof why, "%s", centra_data_unreadable_at(r, i));
+        terminal_tame(why);
+        text_addf(to, "  %s\n", why);
+    }
     add_more(to, unreadable);
 }
 

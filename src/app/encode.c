@@ -37,6 +37,14 @@ static status load_pictures(const struct encode *s, struct npy *out)
     return npy_convert(out, npy_type_of(s), s->input);
 }
 
+static status write_features(const struct encode *s, const size_t dim[4], const void *features)
+{
+    interrupt_hold();
+    const status st = npy_write(s->out, npy_type_of(s), 4, dim, features);
+    interrupt_release();
+    return st;
+}
+
 static status encode_array(const struct job *job)
 {
     const struct encode *s = job->s;
@@ -46,7 +54,7 @@ static status encode_array(const struct job *job)
     status st = OK;
     TRY(load_pictures(s, &in));
     TRY(library(centra_net_encode(job->net, in.data, in.dim[0], in.dim[2], in.dim[3], &features, dim)));
-    if (job->writes) TRY(npy_write(s->out, npy_type_of(s), 4, dim, features));
+    if (job->writes) TRY(write_features(s, dim, features));
 done:
     npy_free(&in);
     return st;
@@ -117,7 +125,7 @@ static status encode_files(const struct job *job)
         TRY(collect(&all, features, dim, number, all_files));
     }
     all.dim[0] = all.count;
-    if (job->writes) TRY(npy_write(s->out, npy_type_of(s), 4, all.dim, all.data));
+    if (job->writes) TRY(write_features(s, all.dim, all.data));
 done:
     free(in);
     free(all.data);

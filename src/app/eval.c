@@ -61,8 +61,10 @@ static status eval_run(const struct call *c)
     st = library(centra_eval_run(session, &o, &e));
     progress_wipe(&progress);
     if (st != OK || progress.follows) goto done;
-    if (st == OK && s->report) st = eval_page(e, s->report);
+    interrupt_hold();
+    if (s->report) st = eval_page(e, s->report);
     if (st == OK && s->save_accuracies) st = eval_save_accuracies(e, s->save_accuracies);
+    interrupt_release();
     if (st == OK) st = c->common.json ? eval_json(c, session, e) : eval_table(c, e);
 done:
     centra_eval_free(e);

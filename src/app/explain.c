@@ -248,7 +248,10 @@ static status finish(struct desk *d)
     page_end(&d->page);
     text_addf(&path, "%s/index.html", d->settings->out);
     TRY(text_status(&path));
-    TRY(page_write(&d->page, text_string(&path)));
+    interrupt_hold();
+    st = page_write(&d->page, text_string(&path));
+    interrupt_release();
+    if (st != OK) goto done;
     if (d->call->common.json) {
         TRY(put(&d->lines));
     } else {

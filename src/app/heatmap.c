@@ -1,6 +1,7 @@
 /* heatmap.c - sheets go to files whole or not at all. */
 #include "app/heatmap.h"
 #include "app/library.h"
+#include "app/terminal.h"
 #include "base/file.h"
 #include <string.h>
 
@@ -10,7 +11,9 @@ static status write_png(const centra_picture *p, const char *path)
     size_t bytes = 0;
     status st = OK;
     TRY(library(centra_picture_png(p, &png, &bytes)));
-    TRY(file_write(path, png, bytes));
+    interrupt_hold();
+    st = file_write(path, png, bytes);
+    interrupt_release();
 done:
     centra_free(png);
     return st;
@@ -31,11 +34,14 @@ static bool plain(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
+/* Behind it stand numbers and ".png", and a file's name has 255 bytes at most. */
+enum { NAME_MOST = 100 };
+
 void heatmap_name(text *to, const char *file)
 {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
     const size_t length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
-    for (size_t i = 0; i < length; i++) text_addf(to, "%c", plain(name[i]) ? name[i] : '_');
+    for (size_t i = 0; i < length && i < NAME_MOST; i++) text_addf(to, "%c", plain(name[i]) ? name[i] : '_');
     if (!length) text_add(to, "picture");
 }
 

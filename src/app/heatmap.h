@@ -12,6 +12,6 @@ status heatmap_write(const centra_explanation *e, const centra_support *support,
  * file without its folder and ending. The folder is made. A PNG of that name that is there is left alone: the new one gets a
  * number. */
 status heatmap_of(centra_classifier *classifier, const centra_support *support, const char *file, const char *folder);
-/* Adds the name of a file without its folder and ending, in letters that every system takes. */
+/* Adds the name of a file without its folder and ending, in letters that every system takes; a long one is cut. */
 void heatmap_name(text *to, const char *file);
 #endif

@@ -17,8 +17,7 @@ static void complain(const char *command, const char *message)
 {
     char line[ERROR_BYTES];
     snprintf(line, sizeof line, "%s", message);
-    for (char *p = line; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f) *p = '?';
+    terminal_tame(line);
     fprintf(stderr, "centra%s%s: %s\n", command ? " " : "", command ? command : "", line);
 }
 

@@ -99,7 +99,10 @@ static bool one(const struct call *c, size_t index, struct table *table, struct 
         return false;
     }
     if (centra_model_open(place.path, &m) != CENTRA_OK) {
-        fprintf(stderr, "centra %s: %s\n", c->command->name, centra_message());
+        char why[ERROR_BYTES];
+        snprintf(why, sizeof why, "%s", centra_message());
+        terminal_tame(why);
+        fprintf(stderr, "centra %s: %s\n", c->command->name, why);
         ++*unreadable;
         return true;
     }

@@ -60,7 +60,9 @@ static status choose(const struct call *c, const struct models *s)
     status st = OK;
     if (s->reset && c->argument_count > 1)
         return fail(ST_USAGE, "either a name or --reset, not both: centra models default");
+    interrupt_hold();
     if (s->reset || c->argument_count > 1) st = library(centra_model_set_default(s->reset ? NULL : c->arguments[1]));
+    interrupt_release();
     return st == OK ? say_default(c, "") : st;
 }
 
@@ -140,6 +142,27 @@ static void show_json(const centra_model *m, const centra_model_place *place, te
     text_add(to, "\n");
 }
 
+static status refuse_name(const char *name)
+{
+    enum { NAMES_MOST = 512 };
+    const char *names[NAMES_MOST + 1] = {0}, *meant = NULL;
+    centra_model_place place;
+    text all = {0}; /* NUL behind each */
+    size_t n = 0;
+    for (; n < NAMES_MOST && centra_model_at(n, &place) == CENTRA_OK; n++)
+        text_add_bytes(&all, place.name, strlen(place.name) + 1);
+    status st = text_status(&all);
+    if (st == OK) {
+        const char *at = text_string(&all);
+        for (size_t i = 0; i < n; i++, at += strlen(at) + 1) names[i] = at;
+        meant = nearest_name(name, names);
+        st = meant ? fail(ST_USAGE, "there is no model '%.100s', did you mean %s?", name, meant)
+                   : fail(ST_USAGE, "there is no model '%.100s'; centra models list shows those that there are", name);
+    }
+    text_free(&all);
+    return st;
+}
+
 /* Only models that have a name: centra weights show takes any file. */
 static status find_place(const char *name, centra_model_place *out)
 {
@@ -147,7 +170,7 @@ static status find_place(const char *name, centra_model_place *out)
     for (size_t i = 0; (st = centra_model_at(i, out)) == CENTRA_OK; i++)
         if (!strcmp(out->name, name)) return OK;
     if (st != CENTRA_USAGE) return library(st);
-    return fail(ST_USAGE, "there is no model '%.100s'; centra models list shows those that there are", name);
+    return refuse_name(name);
 }
 
 static status show(const struct call *c, const struct models *s)

@@ -124,5 +124,8 @@ int progress_of_evaluation(void *context, centra_eval_phase phase, size_t done, 
 void progress_warning(void *context, const char *line)
 {
     const struct progress *p = context;
-    if (!p->quiet) fprintf(stderr, "%scentra %s: warning: %s\n", p->terminal ? "\r\033[K" : "", p->command, line);
+    char shown[ERROR_BYTES];
+    snprintf(shown, sizeof shown, "%s", line);
+    terminal_tame(shown);
+    if (!p->quiet) fprintf(stderr, "%scentra %s: warning: %s\n", p->terminal ? "\r\033[K" : "", p->command, shown);
 }

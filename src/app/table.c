@@ -1,10 +1,11 @@
 /* table.c - aligned columns. */
 #include "app/table.h"
+#include "app/terminal.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 16, CELL_BYTES = 256 };
+enum { MOST_COLUMNS = 16, CELL_BYTES = 4500 }; /* the longest path fits */
 
 /* Columns on the screen: bytes that do not continue a UTF-8 character. */
 static size_t shown(const char *s)
@@ -21,6 +22,7 @@ void table_cell(struct table *t, const char *format, ...)
     va_start(args, format);
     vsnprintf(cell, sizeof cell, format, args); /* a longer cell is cut */
     va_end(args);
+    terminal_tame(cell);
     text_add_bytes(&t->cells, cell, strlen(cell) + 1);
     t->count++;
 }

@@ -9,6 +9,7 @@ struct table {
     size_t count;
 };
 
+/* Control characters become '?'. */
 void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the rows to `to`, each indented by `indent`, and frees the cells. */
 void table_write(struct table *t, size_t indent, text *to);

@@ -31,6 +31,12 @@ bool terminal_unicode(void)
     return setlocale(LC_CTYPE, "") && !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
+void terminal_tame(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f) *s = '?';
+}
+
 status put(text *t)
 {
     status st = text_status(t);
@@ -68,6 +74,7 @@ void interrupt_watch(void)
     /* A job started with one of them ignored (nohup, a script's background job) keeps ignoring it. */
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
         if (sigaction(asked[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(asked[i], &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, as on a full disk */
 }
 
 void interrupt_hold(void) { held = 1; }

@@ -10,6 +10,9 @@ bool terminal_colour(void);
 /* Whether the locale's characters are UTF-8. */
 bool terminal_unicode(void);
 
+/* What would steer a terminal or begin another line becomes '?': names and messages may come from anybody's files. */
+void terminal_tame(char *s);
+
 /* Writes and frees the text. What standard output does not take is noticed once, at the end of main(). */
 status put(text *t);
 /* A line on standard error with --verbose. */

@@ -21,13 +21,28 @@ static void add_shape(text *to, const centra_array_info *a)
     text_add(to, "]");
 }
 
+/* A value may have several lines, as a recipe has; nothing else in it reaches the terminal as more than a character. */
+static void add_meta(text *to, const char *key, const char *value)
+{
+    const size_t from = to->length;
+    size_t name;
+    text_addf(to, "%s: ", key);
+    name = to->length;
+    text_addf(to, "%s\n", value);
+    if (text_status(to) != OK) return;
+    for (size_t i = from; i < to->length; i++) {
+        const unsigned char c = (unsigned char)to->data[i];
+        if ((c < ' ' && (c != '\n' || i < name)) || c == 0x7f) to->data[i] = '?';
+    }
+}
+
 static void show_table(const centra_weights *w, const char *fingerprint, text *to)
 {
     struct table table = {.align = "lll"};
     centra_array_info a;
     const char *key, *value;
     text_addf(to, "%s, %zu arrays, fingerprint %s\n", centra_weights_kind(w), centra_weights_count(w), fingerprint);
-    for (size_t i = 0; library_has(centra_weights_meta(w, i, &key, &value)); i++) text_addf(to, "%s: %s\n", key, value);
+    for (size_t i = 0; library_has(centra_weights_meta(w, i, &key, &value)); i++) add_meta(to, key, value);
     for (size_t i = 0; library_has(centra_weights_array(w, i, &a)); i++) {
         text shape = {0};
         add_shape(&shape, &a);

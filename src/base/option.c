@@ -205,6 +205,8 @@ static status refuse_range(const struct option *o, const char *prefix, const cha
     text_addf(&t, "%s%s is %.60s, but must %s ", prefix, o->name, value,
               bounded(o, o->min) && bounded(o, o->max) ? "lie" : "be");
     add_bounds(&t, o);
+    if (o->type == OPTION_INT && value[0] != '-' && !bounded(o, o->max)) /* more than the type can hold */
+        text_addf(&t, "%sat most %jd", bounded(o, o->min) ? " and " : "", INTMAX_MAX);
     add_note(&t, o);
     return refuse(&t);
 }

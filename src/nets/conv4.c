@@ -3,7 +3,7 @@
 #include "base/plain.h"
 #include "nets/layers.h"
 
-enum { LAYERS = 4 };
+enum { LAYERS = 4, LEAST = 16, LEAST_19 = 12 }; /* four halvings; two and a filter of 3 x 3 */
 static const double SLOPE = 0.2, MOMENTUM = 0.1;
 
 struct conv4 {
@@ -15,10 +15,12 @@ static const struct option conv4_options[] = {
 
 /* What layer k (0 to 3) has beside its convolution; only a layer with a norm is pooled. */
 struct plan {
+    const char *name;
+    size_t least;
     bool norm[LAYERS], pool[LAYERS];
 };
-static const struct plan halves = {{true, true, true, true}, {true, true, true, true}};
-static const struct plan keeps = {{true, true, true, false}, {true, true, false, false}};
+static const struct plan halves = {"conv4", LEAST, {true, true, true, true}, {true, true, true, true}};
+static const struct plan keeps = {"conv4-19", LEAST_19, {true, true, true, false}, {true, true, false, false}};
 
 static status add_params(const struct plan *plan, const struct conv4 *s, struct layer_list *l)
 {
@@ -37,6 +39,7 @@ static status add_params(const struct plan *plan, const struct conv4 *s, struct 
 static var *run(const struct plan *plan, const struct layer_pass *l, var *pictures)
 {
     char conv[LAYER_NAME], norm[LAYER_NAME];
+    if (!layer_fits(l->t, plan->name, plan->least, pictures)) return NULL;
     var *x = layer_enter(l->t, pictures);
     for (int k = 0; k < LAYERS; k++) {
         const struct layer_after after = {.momentum = MOMENTUM, .slope = SLOPE, .pool = plan->pool[k]};
@@ -78,6 +81,7 @@ const struct net conv4_net = {
     .paper = "Vinyals et al., Matching networks for one shot learning, NIPS 2016",
     .options = conv4_options,
     .settings_bytes = sizeof(struct conv4),
+    .least = LEAST,
     .params = conv4_params,
     .channels = conv4_channels,
     .forward = conv4_forward,
@@ -89,6 +93,7 @@ const struct net conv4_19_net = {
     .paper = "Li et al., Revisiting local descriptor based image-to-class measure, CVPR 2019",
     .options = conv4_options,
     .settings_bytes = sizeof(struct conv4),
+    .least = LEAST_19,
     .params = conv4_19_params,
     .channels = conv4_channels,
     .forward = conv4_19_forward,

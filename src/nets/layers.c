@@ -142,6 +142,17 @@ var *layer_in_parts(const struct layer_pass *l, layer_early *f, const void *sett
     return all;
 }
 
+bool layer_fits(tape *t, const char *net, size_t least, const var *pictures)
+{
+    char shape[SHAPE_TEXT];
+    if (!pictures || tape_status(t) != OK) return false;
+    const tensor *x = &pictures->value;
+    if (x->rank == 4 && x->dim[1] == 3 && x->dim[2] >= least && x->dim[3] >= least) return true;
+    tape_fail(t, fail(ST_SHAPE, "%s needs pictures [n, 3, height, width] of at least %zu x %zu pixels, not %s", net,
+                      least, least, tensor_shape_text(x, shape)));
+    return false;
+}
+
 var *layer_enter(tape *t, var *pictures)
 {
     char shape[SHAPE_TEXT];

@@ -76,6 +76,8 @@ struct layer_shortcut {
 var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, const struct layer_shortcut *side,
                          const struct layer_after *after);
 
+/* Whether pictures are [n, 3, H, W] with sides of at least `least`; else the tape holds a sentence with the net's name. */
+bool layer_fits(tape *t, const char *net, size_t least, const var *pictures);
 /* [n, 3, H, W] to channels-last, and the result back to [n, C, h, w]. */
 var *layer_enter(tape *t, var *pictures);
 var *layer_leave(tape *t, var *x);

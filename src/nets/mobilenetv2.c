@@ -177,17 +177,13 @@ static var *block_forward(const struct layer_pass *l, const struct mobilenetv2 *
 
 static bool fits(tape *t, const var *x)
 {
-    char shape[SHAPE_TEXT];
     if (!x || tape_status(t) != OK) return false;
     const tensor *v = &x->value;
     if (tape_device(t)->maths == MATHS_BF16 && v->type == DT_F32) {
         tape_fail(t, fail(ST_UNSUPPORTED, "mobilenetv2 has no form in bf16; use --maths tf32 or f32"));
         return false;
     }
-    if (v->rank == 4 && v->dim[1] == 3 && v->dim[2] >= SMALLEST_SIDE && v->dim[3] >= SMALLEST_SIDE) return true;
-    tape_fail(t, fail(ST_SHAPE, "mobilenetv2 needs pictures [n, 3, height, width] of at least %d x %d pixels, not %s",
-                      SMALLEST_SIDE, SMALLEST_SIDE, tensor_shape_text(v, shape)));
-    return false;
+    return layer_fits(t, "mobilenetv2", SMALLEST_SIDE, x);
 }
 
 /* Blocks [from, to]. */
@@ -226,6 +222,7 @@ const struct net mobilenetv2_net = {
     .paper = "Sandler et al., MobileNetV2: inverted residuals and linear bottlenecks, CVPR 2018",
     .options = mobilenetv2_options,
     .settings_bytes = sizeof(struct mobilenetv2),
+    .least = SMALLEST_SIDE,
     .params = mobilenetv2_params,
     .channels = mobilenetv2_channels,
     .forward = mobilenetv2_forward,

@@ -26,6 +26,7 @@ struct net {
     const char *name, *title, *paper;
     const struct option *options;
     size_t settings_bytes;
+    size_t least; /* side of the smallest pictures of which a map is left */
     /* Adds all parameters and running statistics of type `type`, with their start values drawn from r; r NULL:
      * without, for parameters that will be loaded. */
     status (*params)(const void *settings, dtype type, struct random *r, struct params *p);

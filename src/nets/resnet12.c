@@ -9,7 +9,7 @@
 #include "nets/layers.h"
 #include <math.h>
 
-enum { STAGES = 4, RAMP_CALLS = 20 * 2000 };
+enum { STAGES = 4, SMALLEST_SIDE = 16, RAMP_CALLS = 20 * 2000 };
 
 struct resnet12 {
     const char *widths;
@@ -174,6 +174,7 @@ static var *early_stages(const struct layer_pass *l, const void *settings, var *
 static var *resnet12_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)
 {
     const struct layer_pass l = {t, p, pass};
+    if (!layer_fits(t, "resnet12", SMALLEST_SIDE, x)) return NULL;
     return layer_leave(
         t, stages(&l, settings, EARLY, STAGES, layer_in_parts(&l, early_stages, settings, at_a_time(settings, x), x)));
 }
@@ -184,6 +185,7 @@ const struct net resnet12_net = {
     .paper = "Lee et al., Meta-learning with differentiable convex optimization, CVPR 2019",
     .options = resnet12_options,
     .settings_bytes = sizeof(struct resnet12),
+    .least = SMALLEST_SIDE,
     .params = resnet12_params,
     .channels = resnet12_channels,
     .forward = resnet12_forward,

@@ -90,17 +90,13 @@ static var *block_forward(const struct layer_pass *l, const struct block *b, var
 
 static bool fits(tape *t, const var *x)
 {
-    char shape[SHAPE_TEXT];
     if (!x || tape_status(t) != OK) return false;
     const tensor *v = &x->value;
     if (tape_device(t)->maths == MATHS_BF16 && v->type == DT_F32) {
         tape_fail(t, fail(ST_UNSUPPORTED, "resnet18 has no form in bf16; use --maths tf32 or f32"));
         return false;
     }
-    if (v->rank == 4 && v->dim[1] == 3 && v->dim[2] >= SMALLEST_SIDE && v->dim[3] >= SMALLEST_SIDE) return true;
-    tape_fail(t, fail(ST_SHAPE, "resnet18 needs pictures [n, 3, height, width] of at least %d x %d pixels, not %s",
-                      SMALLEST_SIDE, SMALLEST_SIDE, tensor_shape_text(v, shape)));
-    return false;
+    return layer_fits(t, "resnet18", SMALLEST_SIDE, x);
 }
 
 static var *resnet18_forward(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x)
@@ -123,6 +119,7 @@ const struct net resnet18_net = {
     .paper = "He et al., Deep residual learning for image recognition, CVPR 2016",
     .options = resnet18_options,
     .settings_bytes = sizeof(struct resnet18),
+    .least = SMALLEST_SIDE,
     .params = resnet18_params,
     .channels = resnet18_channels,
     .forward = resnet18_forward,

@@ -109,6 +109,7 @@ const struct net wrn_net = {
     .paper = "Zagoruyko and Komodakis, Wide residual networks, BMVC 2016",
     .options = wrn_options,
     .settings_bytes = sizeof(struct wrn),
+    .least = 1,
     .params = wrn_params,
     .channels = wrn_channels,
     .forward = wrn_forward,

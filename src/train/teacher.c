@@ -45,10 +45,11 @@ static status read_model(struct teacher *t, struct device *d, const char *path, 
     static const char *const ignore[] = {"head.", "pre.", NULL};
     struct card card = {.transform = *shown};
     status st = OK;
-    TRY(card_read(path, of_file, (void *)(uintptr_t)w, &card)); /* the lookup only reads */
-    if (!card.backbone)
+    const char *backbone = weights_meta(w, "backbone"); /* without one the words are another project's */
+    if (!backbone || !*backbone)
         TRY(fail(ST_FORMAT,
                  "the teacher '%.200s' does not say which network it is for; centra models add makes it do so", path));
+    TRY(card_read(path, of_file, (void *)(uintptr_t)w, &card)); /* the lookup only reads */
     TRY(model_new(d, card.backbone, NULL, &t->model));
     TRY(card_options(&card, "net.", t->model.net->options, t->model.net_settings, t->memory));
     params_free(t->model.params);

@@ -2,15 +2,18 @@
  *
  * The folder is filled under a temporary name beside its final one and renamed when it is whole, so that it is there
  * completely or not at all. Half-precision numbers become f32 and small integers i64, which .npy readers all have. */
+#include "base/clock.h"
 #include "base/npy.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "weights/file.h"
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A name becomes a file's name, so it must stay in the folder. */
@@ -78,16 +81,30 @@ static void remove_folder(const char *folder, size_t count, const struct named_a
     (void)rmdir(folder);
 }
 
+/* An empty, hidden folder beside `path` under a name that nobody has. Not mkdtemp: that would take others' rights to read
+ * away. */
+static status make_temporary(const char *path, text *out)
+{
+    enum { ATTEMPTS = 100 };
+    size_t folder = strlen(path);
+    while (folder && path[folder - 1] == '/') folder--; /* "out/" and "out" are the same folder */
+    while (folder && path[folder - 1] != '/') folder--;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        text_clear(out);
+        text_add_bytes(out, path, folder);
+        text_addf(out, ".centra-%016" PRIx64 ".tmp", clock_ns() ^ (uint64_t)getpid() << 40);
+        if (text_status(out) != OK) return text_status(out);
+        if (!mkdir(out->data, 0777)) return OK;
+        if (errno != EEXIST) break;
+    }
+    return fail(ST_IO, "a folder beside '%s' cannot be made: %s", path, strerror(errno));
+}
+
 status weights_write_npy(const char *path, size_t count, const struct named_array *arrays)
 {
     status st = OK;
     text temporary = {0};
-    text_addf(&temporary, "%s.XXXXXX", path);
-    TRY(text_status(&temporary));
-    if (!mkdtemp(temporary.data)) {
-        st = fail(ST_IO, "a folder beside '%s' cannot be made: %s", path, strerror(errno));
-        goto done;
-    }
+    TRY(make_temporary(path, &temporary));
     for (size_t i = 0; i < count && st == OK; i++) st = write_array(temporary.data, &arrays[i]);
     if (st == OK && rename(temporary.data, path))
         st = fail(ST_IO, "'%s' cannot be made: %s", path, errno == ENOTEMPTY ? "it is there already" : strerror(errno));

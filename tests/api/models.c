@@ -326,6 +326,7 @@ TEST(without_a_home_there_are_the_shipped_models_and_no_place_for_others)
 /* A file where the folder should be: what the system says is passed on, and a shipped model is still found by name. */
 TEST(a_store_that_cannot_be_read_is_told_but_does_not_stand_in_the_way)
 {
+    centra_weights *w = NULL;
     centra_model_place place;
     centra_model *m = NULL;
     settle();
@@ -338,7 +339,9 @@ TEST(a_store_that_cannot_be_read_is_told_but_does_not_stand_in_the_way)
     EXPECT_STATUS((status)centra_model_open("other", &m), ST_IO);
     EXPECT_STATUS(add_as(own_model_path(), "mine"), ST_IO);
     EXPECT_OK((status)centra_model_open("standard", &m));
+    EXPECT_OK((status)centra_weights_open("standard", &w));
     centra_model_close(m);
+    centra_weights_close(w);
     leave();
 }
 

@@ -97,6 +97,34 @@ TEST(bench_backbones_waits_too_and_refuses_unknown_networks)
     ran_free(&r);
 }
 
+static struct ran run_side(const char *net, const char *side)
+{
+    return program_run("", WORDS("bench", "backbones", "--backbone", net, "--side", side, "--batch", "1", "--repeats",
+                                 "1", "--warmup", "0", "--threads", "1"));
+}
+
+/* A picture that nothing would be left of is refused by the network, not by some layer of it. */
+TEST(bench_backbones_takes_the_smallest_pictures_and_refuses_smaller_ones)
+{
+    static const char *const nets[][4] = {
+        {"conv4", "16", "15",
+         "conv4 needs pictures [n, 3, height, width] of at least 16 x 16 pixels, not [1, 3, 15, 15]\n"},
+        {"conv4-19", "12", "11",
+         "conv4-19 needs pictures [n, 3, height, width] of at least 12 x 12 pixels, not [1, 3, 11"},
+        {"resnet12", "16", "15",
+         "resnet12 needs pictures [n, 3, height, width] of at least 16 x 16 pixels, not [1, 3, 15"},
+        {"resnet18", "32", "31",
+         "resnet18 needs pictures [n, 3, height, width] of at least 32 x 32 pixels, not [1, 3, 31"}};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        struct ran good = run_side(nets[i][0], nets[i][1]), small = run_side(nets[i][0], nets[i][2]);
+        EXPECT_INT(good.status, 0);
+        EXPECT_INT(small.status, 1);
+        EXPECT(strstr(small.err, nets[i][3]));
+        ran_free(&good);
+        ran_free(&small);
+    }
+}
+
 TEST(bench_wait_answers_each_line)
 {
     struct ran r = program_run("go\n\n3", WORDS("bench", "heads", "--channels", "8", "--map", "2", "--wait"));

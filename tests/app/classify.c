@@ -282,6 +282,20 @@ TEST(classify_refuses_supports_that_are_none)
     expect_refused(2, "there is only the class 'red'; give at least two, so that there is something to tell apart\n",
                    WORDS("classify", MODEL, "--support", at("one"), at("new/a.png")));
     expect_refused(1, "No such file", WORDS("classify", MODEL, "--support", at("nothing"), at("new/a.png")));
+    EXPECT_OK(folder_make(at("one/b\xe4r")));
+    put_picture(at("one/b\xe4r/0.png"), 1, 1);
+    expect_refused(2, "the name of the class 'b\xe4r' is not UTF-8\n",
+                   WORDS("classify", MODEL, "--support", at("one"), at("new/a.png")));
+}
+
+/* There is no option here that could give what such a head needs. */
+TEST(classify_refuses_a_head_that_needs_base_classes)
+{
+    make_folders(1);
+    EXPECT_REFUSED(2,
+                   "centra classify: the head centroid needs pictures of base classes, which there are none of here; "
+                   "choose another head",
+                   "classify", MODEL, "--head", "centroid", "--support", at("known"), at("new/a.png"));
 }
 
 TEST(classify_refuses_packs_that_are_none)
@@ -296,7 +310,7 @@ TEST(classify_refuses_packs_that_are_none)
     expect_refused(1, "half.pack'", WORDS("classify", MODEL, "--support", at("half.pack"), at("new/a.png")));
     expect_refused(1, "is no pack of known pictures\n",
                    WORDS("classify", MODEL, "--support", own_model_path(), at("new/a.png")));
-    expect_refused(1, "holds no weights that are known here", /* not even arrays */
+    expect_refused(1, "notes.txt' is no pack of known pictures\n", /* not even arrays */
                    WORDS("classify", MODEL, "--support", at("new/notes.txt"), at("new/a.png")));
 }
 
@@ -335,5 +349,31 @@ TEST(list_models_shows_what_came_along)
     ran_free(&r);
     r = program_run("", WORDS("list", "models", "--json"));
     EXPECT(strstr(r.out, "\"name\": \"conv4-mini\""));
+    ran_free(&r);
+}
+
+/* Names of files are anybody's: in the table they neither steer a terminal nor begin another line. */
+TEST(classify_shows_names_without_their_control_characters)
+{
+    make_folders(2);
+    put_picture(at("new/x\x1b[2J\ny.png"), 0, 200);
+    struct ran r = program_run("", WORDS("classify", MODEL, "--support", at("known"), at("new/x\x1b[2J\ny.png")));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "/new/x?[2J?y.png  "));
+    ran_free(&r);
+}
+
+/* A table is read by people who go and look at the file: its path is whole, however long. */
+TEST(classify_shows_long_paths_whole)
+{
+    char folder[300] = "new/", path[700];
+    make_folders(2);
+    memset(folder + 4, 'd', 240);
+    EXPECT_OK(folder_make(at(folder)));
+    snprintf(path, sizeof path, "%s/%s/the-picture.png", test_folder(), folder);
+    put_picture(path, 0, 300);
+    struct ran r = program_run("", WORDS("classify", MODEL, "--support", at("known"), path));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "ddd/the-picture.png  "));
     ran_free(&r);
 }

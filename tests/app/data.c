@@ -88,3 +88,16 @@ TEST(data_refuses_what_is_missing_or_too_much)
     EXPECT_REFUSED(2, "centra data: too much: centra data check PATH", "data", "check", "a", "b");
     EXPECT_REFUSED(1, "centra data: cannot open 'none': No such file or directory", "data", "check", "none");
 }
+
+/* A file's name neither steers a terminal nor begins another line. */
+TEST(data_names_unreadable_pictures_in_one_line_each)
+{
+    sample_set();
+    sample_file("set/train/a/x\x1b[2J\ny.jpg", "no picture", 10);
+    struct ran r = program_run("", WORDS("data", "check", "set"));
+    expect_says(&r, 1, "set/train/a/x?[2J?y.jpg", "");
+    ran_free(&r);
+    r = program_run("", WORDS("data", "pack", "set", "set.pack"));
+    expect_says(&r, 0, "", "set/train/a/x?[2J?y.jpg");
+    ran_free(&r);
+}

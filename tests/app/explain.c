@@ -203,3 +203,18 @@ TEST(classify_draws_heatmaps_and_overwrites_none)
         picture_free(&p);
     }
 }
+
+/* A name may be as long as the system allows; those of the pages' pictures are longer. */
+TEST(explain_takes_a_picture_with_the_longest_name)
+{
+    char name[256];
+    REQUIRE(write_all());
+    memset(name, 'n', 251);
+    memcpy(name + 251, ".png", 5);
+    REQUIRE(write_scene(0, 50, name));
+    struct ran r = program_run(
+        "", WORDS("explain", "--model", own_model_path(), "--support", "known", "--out", "why", name));
+    EXPECT_INT(r.status, 0);
+    EXPECT_TEXT(r.err, "");
+    ran_free(&r);
+}

@@ -159,3 +159,15 @@ TEST(version_says_the_same_in_words_and_json)
     ran_free(&flag);
     ran_free(&json);
 }
+
+/* What may be left out stands in one pair of brackets. */
+TEST(help_train_shows_its_usage)
+{
+    static const char *const usage[][2] = {{"train", "\nUsage: centra train [RECIPE] --out FILE [options]\n"},
+                                           {"pretrain", "\nUsage: centra pretrain [RECIPE] --out FILE [options]\n"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct ran r = program_run("", WORDS("help", usage[i][0]));
+        EXPECT(strstr(r.out, usage[i][1]));
+        ran_free(&r);
+    }
+}

@@ -79,6 +79,13 @@ TEST(models_refuse_in_words)
         "models", "remove", "conv4-mini");
     EXPECT_REFUSED(2, "centra models: there is no model 'nobody'; centra models list shows those that there are",
                    "models", "show", "nobody");
+    EXPECT_REFUSED(2, "centra models: there is no model 'mime', did you mean mine?", "models", "show", "mime");
+    EXPECT_REFUSED(2, "centra models: there is no model 'mime', did you mean mine?", "models", "default", "mime");
+    EXPECT_REFUSED(2, "centra models: there is no model 'mime', did you mean mine?", "models", "remove", "mime");
+    EXPECT_REFUSED(2, "centra weights: there is neither a file nor a model 'mime', did you mean mine?", "weights",
+                   "show", "mime");
+    EXPECT_REFUSED(2, "centra eval: there is neither a file nor a model 'mime', did you mean mine?", "eval",
+                   "--weights", "mime", "--data", "synth:1");
     EXPECT_REFUSED(2, "centra models: something is missing: centra models add FILE", "models", "add");
     EXPECT_REFUSED(2, "centra models: too much: centra models list", "models", "list", "mine");
     EXPECT_REFUSED(2, "centra models: either a name or --reset, not both: centra models default", "models", "default",
@@ -92,6 +99,8 @@ TEST(models_refuse_in_words)
         netfile_write(at("x"), &(struct netfile){.net = "conv4", .without = "layer2.1.weight", .also = "fc.weight"})
             ? "x"
             : "");
+    EXPECT_REFUSED(2, "centra models: conv4 needs pictures of at least 16 x 16 pixels, but the side is 15", "models",
+                   "add", own_model_path(), "--name", "blind", "--side", "15");
     EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nmine\n", "", "models", "list", "--names");
 }
 
@@ -108,6 +117,22 @@ TEST(models_show_keeps_control_characters_to_itself)
     r = program_run("", WORDS("models", "show", "x"));
     EXPECT(strstr(r.out, "licence      free?[2J?for all\n"));
     ran_free(&r);
+}
+
+/* What another project says under our names means something else: such a file has to be added first, or its network named. */
+TEST(files_of_other_projects_are_told_to_be_added)
+{
+    static const struct meta said[] = {{"mean", "[0.5, 0.5, 0.5]"}, {"input", "1,224,224,3"}};
+    settle();
+    REQUIRE(netfile_write(at("theirs"),
+                          &(struct netfile){.net = "conv4", .options = "net.width=2", .metas = 2, .meta = said}));
+    EXPECT_REFUSED(
+        1,
+        "centra encode: 'theirs' does not say which network it is for; give a model that centra train made, or "
+        "add it with centra models add",
+        "encode", "--model", "theirs", "--out", "x.npy", "x.png");
+    EXPECT_REFUSED(2, "centra eval: 'theirs' does not say which network it is for; name the backbone", "eval",
+                   "--weights", "theirs", "--data", "synth:1");
 }
 
 static void save_picture(const char *name, size_t kind, uint64_t seed)

@@ -70,6 +70,10 @@ TEST(app_bad_values_are_refused)
     EXPECT_REFUSED(2, "centra version: --json is 'maybe', but must be yes or no (default no)", "version",
                    "--json=maybe");
     EXPECT_REFUSED(2, "centra version: --seed is -1, but must be at least 0 (default 1)", "version", "--seed", "-1");
+    EXPECT_REFUSED(2,
+                   "centra version: --seed is 99999999999999999999, but must be at least 0 and at most "
+                   "9223372036854775807 (default 1)",
+                   "version", "--seed", "99999999999999999999");
     EXPECT_REFUSED(2, "centra version: --threads needs a value", "version", "--threads");
     EXPECT_REFUSED(2, "centra version: --threads needs a value", "version", "--threads", "--json");
     EXPECT_REFUSED(2, "centra help: --completion is 'bsh', but must be one of bash, fish, zsh; did you mean bash?",

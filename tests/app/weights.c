@@ -1,8 +1,10 @@
 /* weights.c - transcripts of centra weights. */
+#include "tests/api/netfile.h"
 #include "tests/app/program.h"
 #include "tests/data/sample.h"
 #include "tests/test.h"
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define FIXTURE(name) CENTRA_SOURCE_DIR "/tests/weights/fixtures/" name
 
@@ -52,6 +54,24 @@ TEST(weights_convert_to_a_folder_of_npy_keeps_every_array)
     ran_free(&r);
 }
 
+/* As any folder that a program makes for its user: others may look into it as far as the umask lets them. */
+TEST(weights_convert_makes_a_folder_that_others_can_read)
+{
+    struct stat about;
+    const mode_t before = umask(022);
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), "npy", "--to", "npy");
+    umask(before);
+    EXPECT_INT(stat(sample_path("npy"), &about), 0);
+    EXPECT_INT(about.st_mode & 0777, 0755);
+}
+
+TEST(weights_convert_takes_a_folder_with_a_slash_behind_it)
+{
+    EXPECT_RUN(0, "", "", "weights", "convert", FIXTURE("nested.pth"), "npy/", "--to", "npy");
+    EXPECT_REFUSED(1, "centra weights: 'npy/' cannot be made: it is there already", "weights", "convert",
+                   FIXTURE("nested.pth"), "npy/", "--to", "npy");
+}
+
 TEST(weights_convert_writes_a_network_as_onnx)
 {
     char path[512];
@@ -72,4 +92,17 @@ TEST(weights_refuse_what_is_missing_or_too_much)
     EXPECT_REFUSED(2, "centra weights: one file is enough: centra weights show FILE", "weights", "show", "a", "b");
     EXPECT_REFUSED(1, "centra weights: cannot open 'none.pth': No such file or directory", "weights", "show",
                    "none.pth");
+}
+
+/* A terminal must not be steered by what a file says of itself; a recipe keeps its lines. */
+TEST(weights_show_keeps_control_characters_to_itself)
+{
+    static const struct meta said[] = {{"no\nte", "free\x1b[2J\nfor all\x7f"}};
+    char path[700];
+    snprintf(path, sizeof path, "%s/x.safetensors", test_folder());
+    REQUIRE(netfile_write(path, &(struct netfile){.net = "conv4", .options = "net.width=2", .metas = 1, .meta = said}));
+    struct ran r = program_run("", WORDS("weights", "show", path));
+    EXPECT_INT(r.status, 0);
+    EXPECT(strstr(r.out, "\nno?te: free?[2J\nfor all?\n"));
+    ran_free(&r);
 }

@@ -207,7 +207,8 @@ TEST(networks_refuse_in_words)
     var *gray = world_constant(&r.w, DIMS(1, 1, 2, 2), NUMBERS(1, 2, 3, 4));
     EXPECT(!r.net->forward(r.w.t, &r.settings, r.p, &how, gray));
     EXPECT_STATUS(tape_status(r.w.t), ST_SHAPE);
-    EXPECT_TEXT(error_text(), "a network needs pictures [n, 3, height, width], not [1, 1, 2, 2]");
+    EXPECT_TEXT(error_text(),
+                "conv4 needs pictures [n, 3, height, width] of at least 16 x 16 pixels, not [1, 1, 2, 2]");
     struct { /* larger than any settings */
         int64_t words[16];
     } settings = {{0}};

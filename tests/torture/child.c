@@ -121,7 +121,6 @@ static void become(const char *program, const char *library, const char *const *
     if (t->read_only && sandbox_files(everywhere, 1, runnable, 4)) _exit(77);
     if (t->most_bytes >= 0) {
         const struct rlimit most = {(rlim_t)t->most_bytes, (rlim_t)t->most_bytes};
-        signal(SIGXFSZ, SIG_IGN); /* so that writing fails, as on a full disk, instead of ending the process */
         setrlimit(RLIMIT_FSIZE, &most);
     }
     const struct rlimit no_core = {0, 0};

@@ -3,6 +3,7 @@
  *     TORTURE=alloc:N      the N-th allocation, of the program and of every library, fails
  *     TORTURE=gone:N       the N-th file opened below the folder in/ is not there any more
  *     TORTURE=broken:N     the N-th call that reads or writes a file fails with EIO
+ *     TORTURE=stop:N       SIGINT comes, as from Ctrl-C, when the N-th file or folder is flushed
  *     TORTURE=short:SEED   calls that read and write move a few bytes at a time, or are interrupted
  *     TORTURE=signals:US   a signal every so many microseconds, whose handler does not restart calls
  *     TORTURE_COUNTS=FILE  at the end, how often each could have happened is written there
@@ -32,8 +33,8 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t bytes);
 void *__libc_memalign(size_t align, size_t bytes);
 
-enum kind { ALLOC, GONE, BROKEN, KINDS };
-static const char *const names[KINDS] = {"alloc", "gone", "broken"};
+enum kind { ALLOC, GONE, BROKEN, STOP, KINDS };
+static const char *const names[KINDS] = {"alloc", "gone", "broken", "stop"};
 static atomic_ulong seen[KINDS];
 static unsigned long wanted[KINDS]; /* 0: never */
 static bool shorten;
@@ -100,8 +101,8 @@ __attribute__((destructor)) static void end(void)
     char line[100];
     const char *path = getenv("TORTURE_COUNTS");
     if (!path) return;
-    const int n = snprintf(line, sizeof line, "%lu %lu %lu\n", atomic_load(&seen[ALLOC]), atomic_load(&seen[GONE]),
-                           atomic_load(&seen[BROKEN]));
+    const int n = snprintf(line, sizeof line, "%lu %lu %lu %lu\n", atomic_load(&seen[ALLOC]), atomic_load(&seen[GONE]),
+                           atomic_load(&seen[BROKEN]), atomic_load(&seen[STOP]));
     const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || syscall(SYS_write, fd, line, (size_t)n) != n) _exit(125);
     close(fd);
@@ -186,3 +187,9 @@ int open(const char *path, int flags, ...)
 
 int __open_2(const char *path, int flags);
 int __open_2(const char *path, int flags) { return open_file(path, flags, 0); }
+
+int fsync(int fd)
+{
+    if (strikes(STOP)) raise(SIGINT);
+    return (int)syscall(SYS_fsync, fd);
+}
