@@ -80,11 +80,12 @@ bool pool_features(tape *t, const struct pool_settings *s, var *proto, var *quer
 {
     const bool on_query = s->mode == POOL_MCL_QUERY || s->mode == POOL_MCL_BOTH;
     const bool on_support = s->mode == POOL_MCL_SUPPORT || s->mode == POOL_MCL_BOTH;
-    const bool sharp = proto && too_sharp(&s->walk, proto->value.type);
+    *out = (struct pooled){0};
+    if (!proto || !query) return false;
+    const bool sharp = too_sharp(&s->walk, proto->value.type);
     const unsigned want = (on_query || (on_support && sharp) ? WALK_PI_QUERY : 0) |
                           (on_support && !sharp ? WALK_PI_SUPPORT : 0);
     struct walk_vars v = {0};
-    *out = (struct pooled){0};
     if (want && !op_walk(t, proto, query, &s->walk, want, &v)) return false;
     if (on_query) {
         out->query_weights = perhaps_detached(t, v.pi_query, s->detach);
