@@ -2,6 +2,7 @@
  * arrays. On a device whose memory is the host's, the caller's arrays are used where they lie. */
 #include "api/session.h"
 #include "base/size.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -168,16 +169,27 @@ static double largest(const void *data, dtype type, size_t count, double so_far)
     return so_far;
 }
 
+static double largest_feature(const centra_episode *e, dtype type)
+{
+    const double x = largest(e->support, type, e->support_count * e->channels * e->support_locations, 0);
+    return largest(e->query, type, e->query_count * e->channels * e->query_locations, x);
+}
+
+/* Whether a product of two features may leave the precision. */
+static bool products_overflow(const centra_episode *e, dtype type)
+{
+    const double x = largest_feature(e, type), most = type == DT_F32 ? FLT_MAX : DBL_MAX;
+    return x > sqrt(most / (double)e->channels);
+}
+
 /* Finite features whose scores are not: products of them have left the precision. */
 static status too_large(const centra_episode *e, dtype type)
 {
-    double x = largest(e->support, type, e->support_count * e->channels * e->support_locations, 0);
-    x = largest(e->query, type, e->query_count * e->channels * e->query_locations, x);
     return fail(
         ST_NUMERIC,
         "the scores are not finite although all features are; the largest, %.3g, is too large for %s: scale the "
         "features down%s",
-        x, dtype_name(type), type == DT_F32 ? ", or compute in f64" : "");
+        largest_feature(e, type), dtype_name(type), type == DT_F32 ? ", or compute in f64" : "");
 }
 
 static status params_finite(const centra_head *h, dtype type)
@@ -213,7 +225,7 @@ static status explain(const centra_head *h, const centra_episode *e, const centr
     TRY(all_finite("support", e->support, type, e->support_count, e->channels, e->support_locations));
     TRY(all_finite("query", e->query, type, e->query_count, e->channels, e->query_locations));
     TRY(params_finite(h, type));
-    if (seen == OK && !finite) st = too_large(e, type);
+    if (seen == OK ? !finite : products_overflow(e, type)) st = too_large(e, type);
 done:
     return st;
 }
