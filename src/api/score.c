@@ -224,6 +224,7 @@ static status explain(const centra_head *h, const centra_episode *e, const centr
     if (seen == OK && finite && (r->scores || r->loss)) return OK;
     TRY(all_finite("support", e->support, type, e->support_count, e->channels, e->support_locations));
     TRY(all_finite("query", e->query, type, e->query_count, e->channels, e->query_locations));
+    if (seen == OK && finite) goto done; /* nothing to explain */
     TRY(params_finite(h, type));
     if (seen == OK ? !finite : products_overflow(e, type)) st = too_large(e, type);
 done:

@@ -80,6 +80,37 @@ TEST(frn_in_single_precision_keeps_small_errors)
         }
 }
 
+/* Both ways with fewer rows than channels, along a random direction of the support. */
+TEST(frn_has_the_gradient_of_its_loss_with_few_rows_and_with_many)
+{
+    static const size_t rows[] = {3, 6, 7, 20}; /* of 24 channels: up to 6 are few */
+    static const size_t shots[] = {1, 1, 1};
+    static struct outcome out[3];
+    static struct play p, moved;
+    const double step = 1e-6;
+    struct random r = test_random();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct stage s;
+        double along = 0;
+        REQUIRE(stage_open(&s, "frn", DT_F64, 1, 24));
+        play_random(&p, &s, &r, 3, shots, 24, rows[i], 4, rows[i]);
+        REQUIRE(stage_run(&s, &p, TAPE_TRAINING, &out[0]));
+        static double way[STAGE_MOST];
+        for (size_t k = 0; k < play_support_count(&p); k++) {
+            way[k] = random_normal(&r);
+            along += way[k] * out[0].d_support[k];
+        }
+        for (int side = 1; side < 3; side++) {
+            moved = p;
+            for (size_t k = 0; k < play_support_count(&p); k++) moved.support[k] += (side == 1 ? step : -step) * way[k];
+            REQUIRE(stage_run(&s, &moved, TAPE_TRAINING, &out[side]));
+        }
+        EXPECT_NEAR((out[1].loss - out[2].loss) / (2 * step), along, 1e-6 * (1 + fabs(along)));
+        EXPECT(fabs(along) > 1e-4);
+        stage_close(&s);
+    }
+}
+
 TEST(frn_without_parameters_uses_their_start)
 {
     struct stage s;

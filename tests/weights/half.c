@@ -51,6 +51,36 @@ TEST(every_number_of_16_bits_stays_and_the_middle_of_two_goes_to_the_even_one)
     free(x);
 }
 
+/* All 65,536 of them, as both types: with a leading one and without, both zeros, infinite, not a number. */
+TEST(every_number_of_16_bits_is_read_by_the_definition)
+{
+    enum { ALL = 1 << 16 };
+    unsigned char *bits = malloc(2 * ALL);
+    float *single = malloc(ALL * sizeof *single);
+    double *twice = malloc(ALL * sizeof *twice);
+    REQUIRE(bits && single && twice);
+    for (unsigned h = 0; h < ALL; h++) {
+        bits[2 * h] = (unsigned char)(h & 255);
+        bits[2 * h + 1] = (unsigned char)(h >> 8);
+    }
+    const struct named_array a = {
+        .name = "w", .type = ARRAY_F16, .rank = 1, .dim = {ALL}, .data = bits, .bytes = 2 * ALL};
+    EXPECT_OK(named_array_get(&a, "file", DT_F32, 1, (const size_t[]){ALL}, single));
+    EXPECT_OK(named_array_get(&a, "file", DT_F64, 1, (const size_t[]){ALL}, twice));
+    size_t wrong = 0;
+    for (unsigned h = 0; h < ALL; h++) {
+        const bool past = (h & 0x7c00) == 0x7c00, number = !past || !(h & 1023);
+        const double wanted = past ? (h >> 15 ? -INFINITY : INFINITY) : half_number(h);
+        if (number) wrong += (double)single[h] != wanted || twice[h] != wanted;
+        else wrong += !isnan(single[h]) || !isnan(twice[h]);
+        wrong += number && !signbit(single[h]) != !(h >> 15);
+    }
+    EXPECT_INT(wrong, 0);
+    free(bits);
+    free(single);
+    free(twice);
+}
+
 TEST(numbers_beside_a_middle_go_to_the_nearest_and_too_large_ones_are_refused)
 {
     static const double x[] = {1 + 0.49 / 1024, 1 + 0.51 / 1024, 1e-9, 65504, 65519, -65519.9};
