@@ -5,7 +5,8 @@
     python3 bench/everyday_page.py everyday.jsonl docs/everyday.md
 
 Each model and set is encoded once for the regression; `centra eval` is then run for each set, way and number of shots, and a line is
-added to the file of records for each head. What is there already is not run again, so that a run that was stopped goes on. Every
+added to the file of records for each head. Heads that are there already are not run again, so that a run that was stopped goes on
+and one with more heads adds these. Every
 head is compared with the cosine to the class mean and with logistic regression, episode by episode. Logistic regression is fitted
 here, on pooled vectors of length 1 and the episodes that `centra eval` has saved; the cosine is computed here too and must agree with
 Centra's, or the features are not the same. --unknown names bench/unknown.c, compiled, which then is run for each model and set.
@@ -38,18 +39,21 @@ from logistic import PENALTY, interval, logistic, unit
 
 ARCHIVES = dict(zip(SETS, (("cub-valtest.tar", "test"), ("flowers102.tar", None), ("caltech101.tar", None),
                            ("plantvillage.tar", None)), strict=True))
-# All that need no training but deepemd, whose transport takes seconds an episode. mcl-exact is mcl with another solver, and
-# mean-direction the cosine. SLOW heads play the first so many of the same episodes.
+# All that need no training; mcl-exact is mcl with another solver, and mean-direction the cosine. SLOW heads play the first so many of
+# the same episodes. With all classes at once metaopt, label-prop and deepemd are left out: they solve problems of all shots.
 HEADS = f"{COSINE},mcl-ridge,mcl-katz:gamma=40:beta=20,mcl:gamma=40:beta=20,unidirectional,proto,matching,r2d2:lambda=0.2,dsn,metaopt"
 SLOW = (f"{COSINE},proto+mcl,matching+mcl,dn4,mn4,dmn4,frn,label-prop,"
-        "baseline,baseline++,neg-cosine,neg-softmax")
+        "baseline,baseline++,neg-cosine,neg-softmax,deepemd:sfc_epochs=20")
 ALL_HEADS = f"{COSINE},mcl-ridge,mcl-katz:gamma=40:beta=20,unidirectional,proto,matching,r2d2:lambda=0.2"
+ALL_SLOW = (f"{COSINE},mcl:gamma=40:beta=20,dsn,proto+mcl,matching+mcl,dn4,mn4,dmn4,frn,"
+            "baseline,baseline++,neg-cosine,neg-softmax")
 ENCODED_AT_ONCE = 512
 UNKNOWN = re.compile(r"(\d+) episodes, \d+ known classes x (\d+), \d+ others: accuracy ([\d.]+) %, ECE ([\d.]+) before and ([\d.]+) "
                      r"after, AUROC ([\d.]+), at 0.05 ([\d.]+) % false alarms and ([\d.]+) % found")
 
 Record = dict[str, Any]
 Task = tuple[str, str, str, int]  # model, set, way, shot; way "unknown" for bench/unknown.c
+Group = tuple[str, int]  # heads as centra eval takes them, the cosine first; episodes
 
 
 def called(command: list[str]) -> str:
@@ -111,9 +115,10 @@ def less(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
     return {"difference": float((a - b).mean()), "ci95": interval(a - b)}
 
 
-def play(o: argparse.Namespace, task: Task, heads: str, episodes: int, saved: Path) -> list[tuple[Record, np.ndarray]]:
+def play(o: argparse.Namespace, task: Task, group: Group, saved: Path) -> list[tuple[Record, np.ndarray]]:
     """what centra eval says of each head, and its accuracy in each episode; the episodes themselves go to a file"""
     model, name, way, shot = task
+    heads, episodes = group
     archive, split = ARCHIVES[name]
     path = Path(o.data) / archive
     each = saved.with_suffix(".accuracies")
@@ -124,18 +129,26 @@ def play(o: argparse.Namespace, task: Task, heads: str, episodes: int, saved: Pa
     return [(r, np.array(json.loads(line)["accuracy"])) for r, line in zip(rows, each.read_text().splitlines(), strict=True)]
 
 
-def measure(o: argparse.Namespace, task: Task) -> list[Record]:
+def groups_of(o: argparse.Namespace, task: Task, there: set[str]) -> list[Group]:
+    """the heads that a task lacks: those that play all episodes, and those that play fewer"""
+    everything = task[2] == "all"
+    both = (((o.all_heads, o.all_episodes), (o.all_slow, min(o.all_episodes, o.all_slow_episodes))) if everything else
+            ((o.heads, o.episodes), (o.slow, min(o.episodes, o.slow_episodes))))
+    out = []
+    for heads, episodes in both:
+        lacking = [h for h in heads.split(",") if h and h.partition(":")[0] not in there]
+        if episodes and lacking:
+            out.append((",".join([COSINE] + [h for h in lacking if h != COSINE]), episodes))
+    return out
+
+
+def measure(o: argparse.Namespace, task: Task, there: set[str]) -> list[Record]:
     model, name, way, shot = task
     with tempfile.TemporaryDirectory() as place:
-        saved = Path(place) / "episodes"
-        if way == "all":
-            seen = play(o, task, o.all_heads, o.all_episodes, saved)
-        else:
-            seen = play(o, task, o.heads, o.episodes, saved)
-            if o.slow_episodes:
-                seen += play(o, task, o.slow, min(o.episodes, o.slow_episodes), Path(place) / "fewer")[1:]
-        fitted, plain = regression(np.load(pooled_path(o, model, name)).astype(np.float64), saved)
-    first, cosine = seen[0]
+        parts = [play(o, task, g, Path(place) / f"episodes{i}") for i, g in enumerate(groups_of(o, task, there))]
+        # Episodes are the same from the first on, whatever their number, and the first group plays the most.
+        fitted, plain = regression(np.load(pooled_path(o, model, name)).astype(np.float64), Path(place) / "episodes0")
+    first, cosine = parts[0][0]
     if first["head"] != COSINE or abs(plain.mean() - cosine.mean()) > 0.05:
         raise RuntimeError(f"{task}: the cosine to the class mean has {plain.mean():.2f} here and {cosine.mean():.2f} in centra eval")
     key = {"model": name_of(model), "set": name, "way": way, "shot": shot}
@@ -143,11 +156,11 @@ def measure(o: argparse.Namespace, task: Task) -> list[Record]:
             "data_fingerprint": first["data_fingerprint"], "device": first["device"]}
     out = [{**key, "head": REGRESSION, "options": {"C": 1 / PENALTY}, **same, "episodes": len(fitted),
             "accuracy": float(fitted.mean()), "ci95": interval(fitted), "paired": {COSINE: less(fitted, cosine)}}]
-    for r, x in seen:  # episodes are the same from the first on, whatever their number
+    for r, x in parts[0] + [seen for part in parts[1:] for seen in part[1:]]:
         paired = {REGRESSION: less(x, fitted[:len(x)]), **({} if r is first else {COSINE: less(x, cosine[:len(x)])})}
         out.append({**key, "head": r["head"], "options": r["options"], **same, "episodes": len(x), "accuracy": r["accuracy"],
                     "ci95": r["ci95"], "paired": paired})
-    return out
+    return [r for r in out if r["head"] not in there]
 
 
 def ask_strangers(o: argparse.Namespace, model: str, name: str) -> list[Record]:
@@ -163,26 +176,31 @@ def ask_strangers(o: argparse.Namespace, model: str, name: str) -> list[Record]:
              "false_alarms": number[6], "found": number[7]}]
 
 
-def work(o: argparse.Namespace, task: Task) -> list[Record]:
-    return ask_strangers(o, task[0], task[1]) if task[2] == "unknown" else measure(o, task)
+def work(o: argparse.Namespace, task: Task, there: set[str]) -> list[Record]:
+    return ask_strangers(o, task[0], task[1]) if task[2] == "unknown" else measure(o, task, there)
 
 
-def tasks_of(o: argparse.Namespace, there: set[Task]) -> list[Task]:
+def tasks_of(o: argparse.Namespace, records: list[Record]) -> list[tuple[Task, set[str]]]:
+    """what has something left to run, and the heads that it has already"""
+    there: dict[Task, set[str]] = {}
+    for r in records:
+        there.setdefault((r["model"], r["set"], r["way"], r["shot"]), set()).add(r["head"])
     ways = [(w, int(s)) for w in o.ways.split(",") if w for s in o.shots.split(",")] + ([("unknown", 5)] if o.unknown else [])
-    return [(m, n, w, s) for w, s in ways for m in o.model for n in o.sets.split(",") if (name_of(m), n, w, s) not in there]
+    tasks: list[Task] = [(m, n, w, s) for w, s in ways for m in o.model for n in o.sets.split(",")]
+    have = [(t, there.get((name_of(t[0]), *t[1:]), set())) for t in tasks]
+    return [(t, h) for t, h in have if (not h if t[2] == "unknown" else groups_of(o, t, h))]
 
 
 def run(o: argparse.Namespace) -> None:
     path = Path(o.records)
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    tasks = tasks_of(o, {(r["model"], r["set"], r["way"], r["shot"]) for r in lines})
+    tasks = tasks_of(o, [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else [])
     Path(o.pooled).mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(o.jobs) as pool:
-        missing = {(m, n) for m, n, w, _ in tasks if w != "unknown" and not pooled_path(o, m, n).exists()}
+        missing = {(m, n) for (m, n, w, _), _ in tasks if w != "unknown" and not pooled_path(o, m, n).exists()}
         for f in [pool.submit(encode, o, m, n) for m, n in sorted(missing)]:
             f.result()
-        running = {pool.submit(work, o, t): t for t in tasks}
+        running = {pool.submit(work, o, t, there): t for t, there in tasks}
         for f in concurrent.futures.as_completed(running):
             with path.open("a") as out:
                 out.writelines(json.dumps(r) + "\n" for r in f.result())
@@ -200,12 +218,14 @@ def main() -> None:
     p.add_argument("--shots", default="1,5,10", help="known pictures of a class (default 1,5,10)")
     p.add_argument("--query", type=int, default=15, help="queries of a class (default 15)")
     p.add_argument("--episodes", type=int, default=2000, help="how many (default 2000)")
-    p.add_argument("--heads", default=HEADS, help=f"as centra eval takes them; the first must be {COSINE}")
-    p.add_argument("--slow", default=SLOW, help=f"heads that play fewer episodes; the first must be {COSINE}")
+    p.add_argument("--heads", default=HEADS, help="as centra eval takes them")
+    p.add_argument("--slow", default=SLOW, help="heads that play fewer episodes")
     p.add_argument("--slow-episodes", type=int, default=200, help="how many (default 200; 0: leave them out)")
     p.add_argument("--all-query", type=int, default=5, help="queries of a class with all classes (default 5)")
     p.add_argument("--all-episodes", type=int, default=20, help="episodes with all classes (default 20)")
     p.add_argument("--all-heads", default=ALL_HEADS, help="heads with all classes")
+    p.add_argument("--all-slow", default=ALL_SLOW, help="heads that play fewer episodes with all classes")
+    p.add_argument("--all-slow-episodes", type=int, default=5, help="how many (default 5; 0: leave them out)")
     p.add_argument("--unknown", help="bench/unknown.c, compiled: also asks for classes that are not known")
     p.add_argument("--unknown-episodes", type=int, default=100, help="episodes of that (default 100)")
     p.add_argument("--pooled", default="everyday-pooled", help="the folder to keep pooled features in, and to find them")

@@ -1,6 +1,7 @@
 """docs/everyday.md shows what its records say, and the regression that heads are compared with is one."""
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import unittest
@@ -11,6 +12,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
+import everyday
 import everyday_page
 import logistic
 
@@ -80,6 +82,40 @@ class Summary(unittest.TestCase):
         for line in ("| resnet12-general | 5 | 1 | 62.00, seen | - | - | 62.00 (**+1.00 +- 0.50, regression**) |",
                      "- resnet12-general: better in 1 of 1, level in 0, behind in 0."):
             self.assertIn(line + "\n", shown)
+
+
+class Plan(unittest.TestCase):
+    """Heads that have records are not run again; those that have none are, beside the cosine that all are compared with."""
+
+    def options(self, **more: object) -> argparse.Namespace:
+        same = {"heads": "meta-baseline,proto,mcl:gamma=40", "episodes": 2000, "slow": "meta-baseline,dn4", "slow_episodes": 200,
+                "all_heads": "meta-baseline,proto", "all_episodes": 20, "all_slow": "meta-baseline,dn4", "all_slow_episodes": 5,
+                "ways": "5,all", "shots": "1", "model": ["there/m.safetensors"], "sets": "cub", "unknown": None}
+        return argparse.Namespace(**{**same, **more})
+
+    def test_only_heads_without_a_record_are_run(self) -> None:
+        task = ("m", "cub", "5", 1)
+        groups = everyday.groups_of(self.options(), task, set())
+        self.assertEqual(groups, [("meta-baseline,proto,mcl:gamma=40", 2000), ("meta-baseline,dn4", 200)])
+        some = {"meta-baseline", "logistic regression", "proto", "dn4"}
+        self.assertEqual(everyday.groups_of(self.options(), task, some), [("meta-baseline,mcl:gamma=40", 2000)])
+        self.assertEqual(everyday.groups_of(self.options(), task, some | {"mcl"}), [])
+        self.assertEqual(everyday.groups_of(self.options(slow_episodes=0), task, {"meta-baseline", "proto", "mcl"}), [])
+
+    def test_all_classes_have_heads_of_their_own(self) -> None:
+        groups = everyday.groups_of(self.options(), ("m", "cub", "all", 1), {"meta-baseline"})
+        self.assertEqual(groups, [("meta-baseline,proto", 20), ("meta-baseline,dn4", 5)])
+
+    def test_tasks_are_those_that_lack_something(self) -> None:
+        def record(way: str, head: str) -> dict[str, object]:
+            return {"model": "m", "set": "cub", "way": way, "shot": 1, "head": head}
+
+        done = [record("all", h) for h in ("meta-baseline", "proto", "dn4")] + [record("5", "proto")]
+        self.assertEqual(everyday.tasks_of(self.options(), done), [(("there/m.safetensors", "cub", "5", 1), {"proto"})])
+        asked = everyday.tasks_of(self.options(unknown="program", ways=""), done)
+        self.assertEqual(asked, [(("there/m.safetensors", "cub", "unknown", 5), set())])
+        told = [{"model": "m", "set": "cub", "way": "unknown", "shot": 5, "head": "mcl-ridge"}]
+        self.assertEqual(everyday.tasks_of(self.options(unknown="program", ways=""), told), [])
 
 
 class Regression(unittest.TestCase):
