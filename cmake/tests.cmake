@@ -83,6 +83,10 @@ if(TARGET centra-cuda)
         set_tests_properties(cuda-${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
             ENVIRONMENT "CENTRA_TEST_DEVICE=cuda")
     endforeach()
+    # Kernels share their work out by how many processors there are: once more as on a small GPU.
+    add_test(NAME cuda-small COMMAND centra-tests heads/)
+    set_tests_properties(cuda-small PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+        ENVIRONMENT "CENTRA_TEST_DEVICE=cuda;CENTRA_GPU_PROCESSORS=26")
     add_dependencies(centra-tests centra-cuda)
 endif()
 

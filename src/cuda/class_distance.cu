@@ -206,7 +206,7 @@ static status class_distance(struct device *d, const struct class_distance_args 
     const size_t sizes[] = {count_of(a->support), count_of(a->query)}, ns = a->support->dim[0], nq = a->query->dim[0];
     const size_t channels = a->query->dim[1], way = y->dim[1];
     void *memory;
-    int processors = 0;
+    const size_t processors = (size_t)g->processors;
     for (size_t n : sizes)
         if (n > 0x7fffffff) return g->fail(ST_UNSUPPORTED, "maps of %zu numbers are too large for the GPU", n);
     PASS(gpu_scratch(g, (ns + nq) * channels * sizeof(float), &memory));
@@ -222,9 +222,8 @@ static status class_distance(struct device *d, const struct class_distance_args 
     k.meet = g->meet;
     k.y = reals<float>(y);
     const size_t bytes = (way + 1) * (size_t)k.part * sizeof(double);
-    GPU_TRY(g, cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g->number));
-    const bool together = ns + nq <= (size_t)processors;
-    k.pieces = together ? (int)size_min(MOST_PIECES, ((size_t)processors - nq) / ns) : 1;
+    const bool together = ns + nq <= processors;
+    k.pieces = together ? (int)size_min(MOST_PIECES, (processors - nq) / ns) : 1;
     const int supports = (int)ns * k.pieces;
     if (together) return launch(g, &k, 0, supports + (int)nq, bytes);
     PASS(launch(g, &k, 0, supports, bytes));

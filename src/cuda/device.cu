@@ -173,10 +173,20 @@ static void gpu_close(struct device *d)
     free(d);
 }
 
+static status count_processors(struct gpu *g)
+{
+    const char *asked = getenv("CENTRA_GPU_PROCESSORS");
+    const long fewer = asked ? strtol(asked, NULL, 10) : 0;
+    GPU_TRY(g, cudaDeviceGetAttribute(&g->processors, cudaDevAttrMultiProcessorCount, g->number));
+    if (fewer > 0 && fewer < g->processors) g->processors = (int)fewer;
+    return OK;
+}
+
 /* Stream, cuBLAS in plain single precision, and the small blocks of memory. */
 static status prepare(struct gpu *g)
 {
     GPU_TRY(g, cudaSetDevice(g->number));
+    PASS(count_processors(g));
     GPU_TRY(g, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
     GPU_TRY(g, cudaMalloc(&g->blas_memory, BLAS_BYTES));
     GPU_TRY(g, cudaMalloc((void **)&g->fault, sizeof *g->fault));
@@ -209,9 +219,22 @@ static void fill_tables(struct device *d)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](d->prim);
 }
 
+/* With a fifth of an H200's processors cuBLAS 13.0 was seen to leave parts of products of halves unwritten; with half of them
+ * it was right. MPS has other ways to give a process a share, and those cannot be seen from here. */
+static status refuse_share(plugin_fail fail)
+{
+    const char *share = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    if (!share || strtod(share, NULL) >= 100) return OK;
+    return fail(ST_UNSUPPORTED,
+                "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is '%.16s', but with a share of a GPU cuBLAS leaves parts of results "
+                "unwritten; unset it, or use cpu",
+                share);
+}
+
 static status find(plugin_fail fail, int number)
 {
     int count = 0;
+    PASS(refuse_share(fail));
     const cudaError_t e = cudaGetDeviceCount(&count);
     if (e != cudaSuccess || count == 0) {
         (void)cudaGetLastError();

@@ -26,6 +26,7 @@ struct gpu {
     plugin_fail fail;
     int number;
     int generation; /* of the GPU: the first number of its compute capability; 0 until it was asked */
+    int processors; /* of the GPU, or CENTRA_GPU_PROCESSORS where that is fewer: work is then shared out as on a smaller one */
     const struct device *device; /* of which this is the state: its choice of maths, and whether results may vary */
     struct dnn *dnn;             /* NULL until a convolution needs cuDNN */
     struct gpu *beside;          /* owned: a second queue; NULL until it is wanted (beside.cu) */

@@ -257,15 +257,12 @@ struct work {
 };
 
 /* Whether tiles keep at least half of the processors' time busy. */
-static bool worth_tiles(struct gpu *g, size_t rows, size_t columns)
+static bool worth_tiles(const struct gpu *g, size_t rows, size_t columns)
 {
-    int processors = 0;
-    if (cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, g->number) != cudaSuccess ||
-        processors <= 0)
-        return false;
+    const size_t processors = (size_t)g->processors;
     const size_t tiles = size_round_up(size_div_up(rows, ROWS), PAIR) * size_div_up(columns, COLUMNS);
-    const size_t turns = size_div_up(tiles, (size_t)processors);
-    return 2 * rows * columns >= turns * (size_t)processors * ROWS * COLUMNS;
+    const size_t turns = size_div_up(tiles, processors);
+    return 2 * rows * columns >= turns * processors * ROWS * COLUMNS;
 }
 
 static struct unit_maps maps_of(const float *x, size_t pictures, size_t r, size_t row_count)

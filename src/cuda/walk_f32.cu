@@ -57,7 +57,7 @@ struct plan {
 static status look(struct gpu *g, struct chip *out)
 {
     int major = 0;
-    GPU_TRY(g, cudaDeviceGetAttribute(&out->processors, cudaDevAttrMultiProcessorCount, g->number));
+    out->processors = g->processors;
     GPU_TRY(g, cudaDeviceGetAttribute(&out->shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, g->number));
     GPU_TRY(g, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, g->number));
     out->has_clusters = major >= 9;

@@ -3,6 +3,7 @@
 #include "api/plugin.h"
 #include "tests/test.h"
 #include <stdlib.h>
+#include <string.h>
 
 static struct device *open_gpu(void)
 {
@@ -10,6 +11,34 @@ static struct device *open_gpu(void)
     if (plugin_open("cuda", &d) == OK) return d;
     test_skip(error_text());
     return NULL;
+}
+
+/* Whether the plug-in is there does not depend on a GPU: without one it says so itself. */
+static bool plugin_is_there(void)
+{
+    struct device *d = NULL;
+    if (plugin_open("cuda", &d) == OK) d->close(d);
+    else if (strstr(error_text(), "centra-cuda.so")) {
+        test_skip(error_text());
+        return false;
+    }
+    return true;
+}
+
+TEST(cuda_refuses_a_share_of_a_gpu)
+{
+    struct device *d = NULL;
+    if (!plugin_is_there()) return;
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "20", 1);
+    EXPECT_STATUS(plugin_open("cuda", &d), ST_UNSUPPORTED);
+    EXPECT_TEXT(error_text(),
+                "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is '20', but with a share of a GPU cuBLAS leaves parts of "
+                "results unwritten; unset it, or use cpu");
+    EXPECT(!d);
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "100", 1);
+    if (plugin_open("cuda", &d) == OK) d->close(d);
+    else EXPECT(!strstr(error_text(), "CUDA_MPS"));
+    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
 }
 
 TEST(cuda_device_is_filled_in)

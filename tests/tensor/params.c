@@ -146,7 +146,7 @@ TEST(buffers_lie_in_blocks_that_hold_all_of_them_and_nothing_else)
     char name[32];
     void *memory;
     size_t bytes, seen = 0, blocks = 0;
-    REQUIRE(world_open(&w, 1, DT_F64, TAPE_TRAINING));
+    REQUIRE(world_open_cpu(&w, 1, DT_F64, TAPE_TRAINING));
     struct params *p = params_new(w.dev), *fixed = params_new_fixed(w.dev);
     REQUIRE(p && fixed);
     EXPECT(!params_buffer_block(p, 0, &memory, &bytes));
