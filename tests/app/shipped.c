@@ -11,10 +11,12 @@ static const struct {
     const char *name, *set, *split; /* no split: all classes of the set */
     const char *patterns;           /* fewer for a larger network */
     double on_patterns;             /* percent, 5-way 1-shot, 300 episodes */
-} shipped[] = {{"resnet12-general", "flowers102.tar", NULL, "synth:1?train=2&val=2&test=8&pictures=25", 36.16},
-               {"conv4-mini", "mini84ravi-test.tar", "test", "synth:1", 40.92},
-               {"conv4-cub", "cub-valtest.tar", "test", "synth:1", 44.43},
-               {"conv4-cub-1shot", "cub-valtest.tar", "test", "synth:1", 45.92}};
+    int most_shots;                 /* on the real classes; encoding them again takes the larger network long */
+} shipped[] = {{"resnet12-general", "flowers102.tar", NULL, "synth:1?train=2&val=2&test=8&pictures=25", 36.16, 5},
+               {"conv4-mini", "mini84ravi-test.tar", "test", "synth:1", 40.92, 5},
+               {"conv4-cub", "cub-valtest.tar", "test", "synth:1", 44.43, 5},
+               {"conv4-cub-1shot", "cub-valtest.tar", "test", "synth:1", 45.92, 5},
+               {"resnet12-cub", "cub-valtest.tar", "test", "synth:1?train=2&val=2&test=8&pictures=25", 33.00, 1}};
 enum { SHIPPED = sizeof shipped / sizeof *shipped };
 
 static const char *weights_of(size_t i)
@@ -73,7 +75,7 @@ TEST(shipped_models_have_the_stated_accuracy_on_real_test_classes)
     if (!folder) return;
     REQUIRE(file_read(CENTRA_SOURCE_DIR "/models/README.md", 1 << 20, &table, &bytes) == OK);
     for (size_t i = 0; i < SHIPPED; i++)
-        for (int shot = 1; shot <= 5; shot += 4) {
+        for (int shot = 1; shot <= shipped[i].most_shots; shot += 4) {
             double accuracy, interval;
             snprintf(path, sizeof path, "%s/%s", folder, shipped[i].set);
             play(i, path, shipped[i].split, shot == 1 ? "1" : "5", "400", &accuracy, &interval);
