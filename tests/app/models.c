@@ -35,8 +35,9 @@ TEST(models_add_list_show_default_and_remove)
     add_mine();
     struct ran r = program_run("", WORDS("models", "list"));
     EXPECT_INT(r.status, 0);
-    EXPECT(strstr(r.out, "mine              conv4     mcl-katz     84   0.5 MB  own               synthetic patterns    "
-                         "           83.8 %\n"));
+    EXPECT(strstr(r.out,
+                  "mine                conv4     mcl-katz     84   0.5 MB  own               synthetic patterns    "
+                  "           83.8 %\n"));
     struct ran same = program_run("", WORDS("list", "models"));
     EXPECT_TEXT(same.out, r.out);
     ran_free(&same);
@@ -44,7 +45,7 @@ TEST(models_add_list_show_default_and_remove)
     EXPECT_RUN(0, "resnet12-general\n", "", "models", "default");
     EXPECT_RUN(0, "mine\n", "", "models", "default", "mine");
     EXPECT_RUN(0, "{\n  \"default\": \"mine\"\n}\n", "", "models", "default", "--json");
-    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nresnet12-cub\nmine\n", "", "models",
+    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nresnet12-cub-1shot\nmine\n", "", "models",
                "list", "--names");
     r = program_run("", WORDS("models", "show", "mine"));
     EXPECT_INT(r.status, 0);
@@ -60,8 +61,8 @@ TEST(models_add_list_show_default_and_remove)
     EXPECT_RUN(0, "it was the default, which now is resnet12-general\n", "", "models", "remove", "mine");
     EXPECT_RUN(0, "conv4-cub\n", "", "models", "default", "conv4-cub");
     EXPECT_RUN(0, "resnet12-general\n", "", "models", "default", "--reset");
-    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nresnet12-cub\n", "", "models", "list",
-               "--names");
+    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nresnet12-cub-1shot\n", "", "models",
+               "list", "--names");
 }
 
 TEST(models_refuse_in_words)
@@ -103,7 +104,7 @@ TEST(models_refuse_in_words)
             : "");
     EXPECT_REFUSED(2, "centra models: conv4 needs pictures of at least 16 x 16 pixels, but the side is 15", "models",
                    "add", own_model_path(), "--name", "blind", "--side", "15");
-    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nresnet12-cub\nmine\n", "", "models",
+    EXPECT_RUN(0, "resnet12-general\nconv4-mini\nconv4-cub\nconv4-cub-1shot\nresnet12-cub-1shot\nmine\n", "", "models",
                "list", "--names");
 }
 
