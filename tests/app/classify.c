@@ -345,7 +345,7 @@ TEST(list_models_shows_what_came_along)
     struct ran r = program_run("", WORDS("list", "models"));
     EXPECT_INT(r.status, 0);
     EXPECT(strstr(r.out, "model") && strstr(r.out, "trained on") &&
-           strstr(r.out, "\nconv4-mini        conv4     mcl-katz"));
+           strstr(r.out, "\nconv4-mini          conv4     mcl-katz"));
     ran_free(&r);
     r = program_run("", WORDS("list", "models", "--json"));
     EXPECT(strstr(r.out, "\"name\": \"conv4-mini\""));
