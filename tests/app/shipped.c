@@ -97,7 +97,9 @@ static const char *fewer_of(const char *path, const char *split, int each)
     const char *out = sample_path("fewer.tar");
     char *bytes = NULL;
     size_t n = 0;
-    if (file_read(path, (size_t)1 << 28, &bytes, &n) != OK) return path;
+    const status st = file_read(path, (size_t)1 << 28, &bytes, &n);
+    EXPECT_OK(st);
+    if (st != OK) return path;
     struct fewer f = {.bytes = (const unsigned char *)bytes, .split = split, .each = each};
     EXPECT_OK(tar_walk(path, f.bytes, n, take_few, &f));
     tar_end(&f.to);
