@@ -34,10 +34,15 @@ static struct batch_norm norm_of(const struct layer_pass *l, const char *name, d
                                EPSILON};
 }
 
+static struct norm_act norm_act_of(const struct layer_pass *l, double slope, const struct layer_after *after)
+{
+    return (struct norm_act){slope, after->pool, l->pass->mode == NET_TRAIN, l->pass->first};
+}
+
 var *layer_norm(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after)
 {
     const struct batch_norm bn = norm_of(l, name, after->momentum);
-    const struct norm_act how = {after->ceiling > 0 ? 1 : after->slope, after->pool, l->pass->mode == NET_TRAIN};
+    const struct norm_act how = norm_act_of(l, after->ceiling > 0 ? 1 : after->slope, after);
     if (!x || tape_status(l->t) != OK) return NULL;
     x = op_norm_act_pool(l->t, x, &bn, NULL, NULL, &how);
     return after->ceiling > 0 ? op_clip(l->t, x, 0, after->ceiling) : x;
@@ -46,6 +51,17 @@ var *layer_norm(const struct layer_pass *l, const char *name, var *x, const stru
 bool layer_folds(const struct layer_pass *l)
 {
     return l->pass->mode == NET_EVAL && tape_get_mode(l->t) == TAPE_INFERENCE;
+}
+
+/* A first layer in training, as one op for each part of the batch. */
+static var *first_layer(const struct layer_pass *l, var *x, var *weight, const struct batch_norm *bn, size_t pad,
+                        double slope)
+{
+    const size_t first = l->pass->first;
+    if (!first) return op_rgb_norm(l->t, x, weight, bn, pad, slope);
+    var *parts[] = {op_rgb_norm(l->t, op_slice(l->t, x, 0, 0, first), weight, bn, pad, slope),
+                    op_rgb_norm(l->t, op_slice(l->t, x, 0, first, x->value.dim[0]), weight, bn, pad, slope)};
+    return op_concat(l->t, 2, parts, 0);
 }
 
 var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *norm, var *x, size_t stride,
@@ -59,7 +75,7 @@ var *layer_conv_norm(const struct layer_pass *l, const char *conv, const char *n
     if (!layer_folds(l) && !first) return layer_norm(l, norm, layer_conv(l, conv, x, stride, border), after);
     const struct batch_norm bn = norm_of(l, norm, after->momentum);
     if (tape_status(l->t) != OK) return NULL;
-    if (first) return op_rgb_norm(l->t, x, tape_param(l->t, weight), &bn, pad, after->slope);
+    if (first) return first_layer(l, x, tape_param(l->t, weight), &bn, pad, after->slope);
     const struct conv_norm how = {stride, pad, after->slope, after->pool, after->ceiling};
     return op_conv2d_norm(l->t, x, tape_param(l->t, weight), &bn, &how);
 }
@@ -100,7 +116,7 @@ var *layer_norm_both(const struct layer_pass *l, const char *name, var *x, const
 {
     const struct batch_norm bn = norm_of(l, name, after->momentum);
     const struct batch_norm residual_bn = norm_of(l, residual_name, after->momentum);
-    const struct norm_act how = {after->slope, after->pool, l->pass->mode == NET_TRAIN};
+    const struct norm_act how = norm_act_of(l, after->slope, after);
     if (!x || !residual || tape_status(l->t) != OK) return NULL;
     return op_norm_act_pool(l->t, x, &bn, residual, &residual_bn, &how);
 }

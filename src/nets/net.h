@@ -2,8 +2,8 @@
  *
  * Each network is one file and one line in nets.def; settings are an option table, parameters are listed by name (the
  * released names, so that published files load). Inside a network maps are channels-last, [n, h, w, C]: what the convolutions
- * of every device like best; only the two ends are turned. Batch statistics belong to a pass: support and query are
- * encoded in two calls, support first (methods 5.6). */
+ * of every device like best; only the two ends are turned. Batch statistics belong to a part of a pass: support and query have
+ * each their own, support first (methods 5.6). */
 #ifndef NETS_NET_H
 #define NETS_NET_H
 #include "base/option.h"
@@ -20,6 +20,8 @@ struct net_pass {
     enum net_mode mode;
     struct random random; /* dropout's stream */
     uint64_t calls;       /* forward calls before this one: DropBlock's ramp */
+    size_t first; /* training: so many pictures at the beginning, and the others, have each statistics of their own; 0:
+                             all have the same */
 };
 
 struct net {
@@ -31,6 +33,8 @@ struct net {
      * without, for parameters that will be loaded. */
     status (*params)(const void *settings, dtype type, struct random *r, struct params *p);
     size_t (*channels)(const void *settings);
+    /* Whether training draws random numbers, once a pass; NULL: it does not. */
+    bool (*draws)(const void *settings);
     /* x [n, 3, H, W] to [n, C, h, w]; NULL after a failure, which the tape holds. */
     var *(*forward)(tape *t, const void *settings, struct params *p, struct net_pass *pass, var *x);
 };

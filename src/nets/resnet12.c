@@ -85,6 +85,12 @@ static size_t resnet12_channels(const void *settings)
     return parse_widths(((const struct resnet12 *)settings)->widths, width) ? width[STAGES - 1] : 0;
 }
 
+static bool resnet12_draws(const void *settings)
+{
+    const struct resnet12 *s = settings;
+    return s->drop > 0 || s->ft.on;
+}
+
 static const struct layer_after inside = {.momentum = 0.1, .slope = 0.1};
 static const struct layer_after end = {.momentum = 0.1, .slope = 0.1, .pool = true};
 
@@ -188,5 +194,6 @@ const struct net resnet12_net = {
     .least = SMALLEST_SIDE,
     .params = resnet12_params,
     .channels = resnet12_channels,
+    .draws = resnet12_draws,
     .forward = resnet12_forward,
 };

@@ -15,15 +15,6 @@ size_t chunks_rows(const tape *t, dtype type, size_t numbers)
     return size_max(1, (megabytes * more << 20) / dtype_bytes(type) / size_max(1, numbers));
 }
 
-/* Rows [from, to) of a tensor. */
-static tensor rows_of(const tensor *x, size_t from, size_t to)
-{
-    tensor y = *x;
-    y.dim[0] = to - from;
-    y.data = (char *)x->data + from * tensor_span(x, 1, x->rank) * dtype_bytes(x->type);
-    return y;
-}
-
 static const struct chunks *chunks_of(const struct node *n) { return n->attr; }
 
 /* An input, or some rows of one, as a leaf of the second tape; `grad` is where its gradient adds up, or NULL. */
@@ -38,9 +29,9 @@ static var *run_body(struct node *n, tape *t, const tensor *const *grads, size_t
     const int last = n->n_in - 1;
     var *shared[NODE_MAX_IN];
     tensor grad_rows;
-    const tensor rows = rows_of(&n->in[last]->value, from, to);
+    const tensor rows = tensor_rows(&n->in[last]->value, from, to);
     for (int i = 0; i < last; i++) shared[i] = leaf(t, &n->in[i]->value, grads ? grads[i] : NULL);
-    if (grads && grads[last]) grad_rows = rows_of(grads[last], from, to);
+    if (grads && grads[last]) grad_rows = tensor_rows(grads[last], from, to);
     return c->body(t, c->context, shared, leaf(t, &rows, grads && grads[last] ? &grad_rows : NULL), from);
 }
 
@@ -60,7 +51,7 @@ static status chunks_forward(struct node *n)
     TRY(tape_new(n->dev, TAPE_INFERENCE, &t));
     for (size_t from = 0; from < rows; from += step) {
         const size_t to = size_min(rows, from + step);
-        const tensor out = rows_of(&n->out[0]->value, from, to);
+        const tensor out = tensor_rows(&n->out[0]->value, from, to);
         tape_reset(t, TAPE_INFERENCE);
         const var *y = run_body(n, t, NULL, from, to);
         TRY(tape_status(t));
@@ -85,7 +76,7 @@ static status chunks_backward(struct node *n)
     TRY(tape_new(n->dev, TAPE_TRAINING, &t));
     for (size_t from = 0; from < rows; from += step) {
         const size_t to = size_min(rows, from + step);
-        const tensor dy = rows_of(&n->out[0]->grad, from, to);
+        const tensor dy = tensor_rows(&n->out[0]->grad, from, to);
         tape_reset(t, TAPE_TRAINING);
         var *y = run_body(n, t, grads, from, to);
         TRY(tape_status(t));

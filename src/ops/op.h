@@ -72,6 +72,8 @@ void tape_record(struct node *n);
 /* ops/shape.c: rules that several ops share. Those that return bool fail the node in words and return false. */
 /* A view of x with another shape of the same count. */
 tensor tensor_view(const tensor *x, int rank, const size_t *dim);
+/* Places [from, to) of the first axis, where they lie. */
+tensor tensor_rows(const tensor *x, size_t from, size_t to);
 /* x seen along one of its axes. */
 struct axis tensor_axis(const tensor *x, int axis);
 /* Makes a negative axis positive; fails when `x` has no such axis. */

@@ -116,6 +116,8 @@ var *op_batch_norm(tape *t, var *x, const struct batch_norm *bn, bool batch_stat
 struct norm_act {
     double slope; /* of the activation below 0, where its derivative is taken too; 0: relu, 1: none; not negative */
     bool pool, batch_statistics;
+    size_t
+        first; /* statistics of a batch: so many pictures at its beginning, and the others, have each their own; 0: all the same */
 };
 var *op_norm_act_pool(tape *t, var *x, const struct batch_norm *bn, var *residual, const struct batch_norm *residual_bn,
                       const struct norm_act *how);

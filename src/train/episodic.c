@@ -1,22 +1,26 @@
 /* episodic.c - the loss of a step of episodes (methods 5.6, 7.3), and of a batch in pre-training (7.1, 7.2).
  *
- * Support and query pictures of all episodes are encoded in two passes, support first, each normalised by its own
- * statistics; or in one with bn-joint, as FRN does. The loss is the mean over all queries of all episodes. */
+ * Support and query pictures of all episodes are normalised each by their own statistics, support first; or by the same
+ * with bn-joint, as FRN does. They go through the network together, which is quicker than one after the other, unless it draws
+ * random numbers for each pass. The loss is the mean over all queries of all episodes. */
 #include "heads/mirror.h"
 #include "train/trainer.h"
 
 static void encode_both(struct trainer *t, const struct pass *p, size_t times, var **support, var **query)
 {
     const struct lesson *l = p->lesson;
-    const size_t mirrored = times > 1 ? l->support : 0;
-    if (!t->settings->net.bn_joint) {
-        *support = trainer_encode(t, p, 0, l->support, 0, 2, mirrored);
-        *query = trainer_encode(t, p, l->support, l->queries, 1, 2, 0);
+    const struct model *m = &t->model;
+    const size_t mirrored = times > 1 ? l->support : 0, supports = l->support * times;
+    const bool joint = t->settings->net.bn_joint;
+    if (!joint && m->net->draws && m->net->draws(m->net_settings)) {
+        *support = trainer_encode(t, p, 0, l->support, &(struct through){.part = 0, .parts = 2}, mirrored);
+        *query = trainer_encode(t, p, l->support, l->queries, &(struct through){.part = 1, .parts = 2}, 0);
         return;
     }
-    var *both = trainer_encode(t, p, 0, l->support + l->queries, 0, 1, mirrored);
-    *support = op_slice(t->tape, both, 0, 0, l->support * times);
-    *query = op_slice(t->tape, both, 0, l->support * times, l->support * times + l->queries);
+    const struct through how = {.parts = 1, .first = joint ? 0 : supports};
+    var *both = trainer_encode(t, p, 0, l->support + l->queries, &how, mirrored);
+    *support = op_slice(t->tape, both, 0, 0, supports);
+    *query = op_slice(t->tape, both, 0, supports, supports + l->queries);
 }
 
 /* The maps of episode b. */
@@ -71,7 +75,7 @@ var *pretrain_loss(struct trainer *t, const struct pass *p)
 {
     const struct lesson *l = p->lesson;
     var *pictures = trainer_pictures(t, p, 0, l->queries);
-    var *maps = trainer_maps(t, p, pictures, 0, 1);
+    var *maps = trainer_maps(t, p, pictures, &(struct through){.parts = 1});
     const tensor *labels = op_labels(t->tape, l->labels, l->queries, t->classes);
     t->labels[0] = labels;
     if (!maps || !labels) return NULL;

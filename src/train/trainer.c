@@ -230,13 +230,14 @@ static var *with_mirrored(tape *t, var *x, size_t n)
     return op_concat(t, 2, (var *[]){beside, op_slice(t, x, 0, n, count)}, 0);
 }
 
-var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, unsigned part, unsigned parts)
+var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, const struct through *how)
 {
     const struct lesson *l = p->lesson;
     struct net_pass pass = {.mode = mode_at(t->settings, l->epoch),
                             .random = course_stream((uint64_t)t->settings->train.seed, STREAM_DROPOUT, l->epoch,
-                                                    l->index, l->part * parts + part),
-                            .calls = p->step * parts + part};
+                                                    l->index, l->part * how->parts + how->part),
+                            .calls = p->step * how->parts + how->part,
+                            .first = how->first * extractor_cells(&t->model.extractor)};
     var *maps = extract(t->tape, &t->model.extractor,
                         t->model.net->forward(t->tape, t->model.net_settings, t->model.params, &pass, pictures));
     if (!maps) return NULL;
@@ -244,12 +245,12 @@ var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, unsign
                       (size_t[]){maps->value.dim[0], maps->value.dim[1], tensor_span(&maps->value, 2, 4)});
 }
 
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, const struct through *how,
                     size_t mirrored)
 {
     var *in = trainer_pictures(t, p, first, count);
     if (mirrored) in = with_mirrored(t->tape, in, mirrored);
-    return trainer_maps(t, p, in, part, parts);
+    return trainer_maps(t, p, in, how);
 }
 
 /* The first number of a tensor that is not finite, in words; OK when all are. */

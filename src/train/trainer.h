@@ -85,10 +85,15 @@ struct pass {
     const float *pictures;            /* on the host, or */
     const struct picture_item *items; /* on the device: how the stock shows them */
 };
-var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, unsigned part, unsigned parts,
+struct through {          /* a pass through the network */
+    unsigned part, parts; /* which of the step's passes, of how many */
+    size_t
+        first; /* so many pictures at its beginning have statistics of their own (nets/net.h); 0: all have the same */
+};
+var *trainer_encode(struct trainer *t, const struct pass *p, size_t first, size_t count, const struct through *how,
                     size_t mirrored);
 /* The same of pictures that are on the tape. */
-var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, unsigned part, unsigned parts);
+var *trainer_maps(struct trainer *t, const struct pass *p, var *pictures, const struct through *how);
 /* train/showing.c: the pictures themselves, [count, 3, side, side]; and how a lesson's are shown from the stock. */
 var *trainer_pictures(struct trainer *t, const struct pass *p, size_t first, size_t count);
 status trainer_plan(struct trainer *t, const struct lesson *l, const struct picture_item **out);

@@ -134,7 +134,7 @@ static var *norm_act(const struct vars *v, var *x, var *residual, double slope, 
 {
     struct param g = {.value = v->v4->value}, s = g;
     const struct batch_norm bn = {&g, &g, &s, &s, 0.1, 1e-5};
-    const struct norm_act how = {slope, halve, true};
+    const struct norm_act how = {slope, halve, true, 0};
     return op_norm_act_pool(v->t, x, &bn, residual, residual ? &bn : NULL, &how);
 }
 static var *e_norm_act(const struct vars *v)
@@ -144,6 +144,13 @@ static var *e_norm_act(const struct vars *v)
 static var *e_norm_act_pool(const struct vars *v)
 {
     return norm_act(v, op_reshape(v->t, v->map, DIMS(2, 4)), NULL, 1, true);
+}
+static var *e_norm_act_parts(const struct vars *v)
+{
+    struct param g = {.value = v->v4->value}, s = g;
+    const struct batch_norm bn = {&g, &g, &s, &s, 0.1, 1e-5};
+    const struct norm_act how = {.slope = 1, .batch_statistics = true, .first = 1};
+    return op_norm_act_pool(v->t, op_reshape(v->t, v->map, DIMS(2, 4)), &bn, NULL, NULL, &how);
 }
 static var *e_norm_act_alike(const struct vars *v)
 {
@@ -280,6 +287,8 @@ static const struct error_case cases[] = {
     {e_norm_act_pool, ST_SHAPE,
      "op norm_act_pool: the input has shape [2, 4], the slope is 1: pooling needs [n, h, w, c] with h and w at least "
      "2"},
+    {e_norm_act_parts, ST_SHAPE,
+     "op norm_act_pool: shape [2, 4] is cut after 1 of its first axis; each part needs 2 numbers a channel"},
     {e_norm_act_alike, ST_SHAPE,
      "op norm_act_pool: the input is f64 [2, 4] and the residual f64 [2, 1, 4]; they must be alike"},
     {e_norm, ST_SHAPE, "op batch_norm: the input has shape [4]; it must be [..., channels]"},

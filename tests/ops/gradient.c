@@ -175,6 +175,10 @@ static var *g_norm_add(struct world *w, var **in)
 {
     return norm_act(w, in, true, (struct norm_act){.slope = 1, .batch_statistics = true});
 }
+static var *g_norm_parts(struct world *w, var **in)
+{
+    return norm_act(w, in, true, (struct norm_act){.slope = 0.1, .pool = true, .batch_statistics = true, .first = 1});
+}
 static var *g_norm_add_pool(struct world *w, var **in)
 {
     return norm_act(w, in, true, (struct norm_act){.slope = 0.1, .pool = true, .batch_statistics = true});
@@ -282,6 +286,7 @@ static const struct grad_case cases[] = {
     {"rgb_norm", "", {{4, {2, 3, 3, 3}}, {1, {2}}, {1, {2}}}, -1, 1, false, g_rgb_norm},
     {"norm_act_pool", "residual", {{2, {5, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_add},
     {"norm_act_pool", "residual, pooled", {{4, {1, 5, 4, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_add_pool},
+    {"norm_act_pool", "two parts", {{4, {3, 4, 3, 3}}, {1, {3}}, {1, {3}}}, -1, 1, false, g_norm_parts},
     {"pad", "", {{3, {2, 3, 4}}}, -1, 1, false, g_pad},
     {"permute", "", {{3, {2, 3, 4}}}, -1, 1, false, g_permute},
     {"qr", "tall", {{2, {5, 3}}}, -1, 1, false, g_qr},

@@ -12,6 +12,7 @@ struct shape {
 struct form {
     bool residual, pool, batch;
     double slope;
+    size_t first; /* pictures of a part with statistics of its own; 0: one part */
 };
 
 struct norm_params { /* of one batch norm, with gradients */
@@ -61,19 +62,27 @@ static struct batch_norm norm(struct norm_params *n, int which)
     return (struct batch_norm){&n->p[0], &n->p[1], &n->p[2], &n->p[3], 0.1, which ? 1e-3 : 1e-5};
 }
 
-static var *composed(struct world *w, struct side *s, struct form f)
+static var *composed_rows(struct world *w, struct side *s, struct form f, size_t from, size_t to)
 {
     const struct batch_norm a = norm(&s->norm[0], 0), b = norm(&s->norm[1], 1);
-    var *u = op_batch_norm(w->t, s->leaf[0], &a, f.batch);
-    if (f.residual) u = op_add(w->t, u, op_batch_norm(w->t, s->leaf[1], &b, f.batch));
+    var *u = op_batch_norm(w->t, op_slice(w->t, s->leaf[0], 0, from, to), &a, f.batch);
+    if (f.residual) u = op_add(w->t, u, op_batch_norm(w->t, op_slice(w->t, s->leaf[1], 0, from, to), &b, f.batch));
     u = op_leaky_relu(w->t, u, f.slope);
     return f.pool ? op_max_pool2(w->t, u) : u;
+}
+
+static var *composed(struct world *w, struct side *s, struct form f)
+{
+    const size_t n = s->leaf[0]->value.dim[0];
+    if (!f.first) return composed_rows(w, s, f, 0, n);
+    var *first = composed_rows(w, s, f, 0, f.first), *second = composed_rows(w, s, f, f.first, n);
+    return op_concat(w->t, 2, (var *[]){first, second}, 0);
 }
 
 static var *fused(struct world *w, struct side *s, struct form f)
 {
     const struct batch_norm a = norm(&s->norm[0], 0), b = norm(&s->norm[1], 1);
-    const struct norm_act how = {f.slope, f.pool, f.batch};
+    const struct norm_act how = {f.slope, f.pool, f.batch, f.first};
     return op_norm_act_pool(w->t, s->leaf[0], &a, f.residual ? s->leaf[1] : NULL, f.residual ? &b : NULL, &how);
 }
 
@@ -126,21 +135,34 @@ static const struct shape shapes[] = {
 enum { SHAPES = sizeof shapes / sizeof *shapes, FORMS = 16 };
 static const double slopes[] = {0.2, 0, 1};
 
-static struct form form_at(size_t i) { return (struct form){i & 1, i & 2, i & 4, slopes[i & 8 ? 1 + (i & 1) : 0]}; }
+static struct form form_at(size_t i) { return (struct form){i & 1, i & 2, i & 4, slopes[i & 8 ? 1 + (i & 1) : 0], 0}; }
+
+static void expect_composed(struct world *w, struct shape s, struct form f)
+{
+    tape_reset(w->t, TAPE_TRAINING);
+    const struct side want = side_make(w, s, f, composed);
+    const tape *t = w->t; /* a recording goes back once: the other side has a tape of its own */
+    struct world other = *w;
+    REQUIRE(tape_new(w->dev, TAPE_TRAINING, &other.t) == OK);
+    const struct side got = side_make(&other, s, f, fused);
+    REQUIRE(tape_status(t) == OK && got.y && want.y);
+    expect_alike(&other, &got, &want, w->type == DT_F32 ? 2e-5 : 1e-12);
+    tape_free(other.t);
+}
 
 VALUE_TEST(norm_act_pool_is_batch_norm_residual_activation_and_pooling)
 {
     for (size_t s = 0; s < SHAPES; s++)
-        for (size_t i = 0; i < FORMS; i++) {
-            tape_reset(w->t, TAPE_TRAINING);
-            const struct side want = side_make(w, shapes[s], form_at(i), composed);
-            const tape *t = w->t; /* a recording goes back once: the other side has a tape of its own */
-            struct world other = *w;
-            REQUIRE(tape_new(w->dev, TAPE_TRAINING, &other.t) == OK);
-            const struct side got = side_make(&other, shapes[s], form_at(i), fused);
-            REQUIRE(tape_status(t) == OK && got.y && want.y);
-            expect_alike(&other, &got, &want, w->type == DT_F32 ? 2e-5 : 1e-12);
-            tape_free(other.t);
+        for (size_t i = 0; i < FORMS; i++) expect_composed(w, shapes[s], form_at(i));
+}
+
+VALUE_TEST(norm_act_pool_of_two_parts_is_that_of_each)
+{
+    for (size_t s = 0; s < SHAPES; s++)
+        for (size_t i = 0; i < FORMS && shapes[s].n > 1; i++) {
+            struct form f = form_at(i);
+            f.first = i % 3 ? 1 : shapes[s].n - 1;
+            expect_composed(w, shapes[s], f);
         }
 }
 
@@ -172,7 +194,7 @@ VALUE_TEST(norm_act_pool_adds_to_gradients)
     var *x = leaf(w, &r, DIMS(1, 3, 4, 5), -1, 1);
     struct norm_params n = norm_params(w, &r, 5);
     const struct batch_norm bn = norm(&n, 0);
-    const struct norm_act how = {0.5, true, true};
+    const struct norm_act how = {0.5, true, true, 0};
     var *a = op_norm_act_pool(w->t, x, &bn, NULL, NULL, &how), *b = op_norm_act_pool(w->t, x, &bn, NULL, NULL, &how);
     REQUIRE(a && b);
     double both[60], once[60], *dy = numbers(&r, 10, -1, 1);

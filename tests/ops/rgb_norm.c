@@ -49,7 +49,7 @@ static struct side side_make(struct world *w, const struct layer *l, bool fused)
         free(value);
     }
     const struct batch_norm bn = {&s.p[GAIN], &s.p[BIAS], &s.p[MEAN], &s.p[VARIANCE], 0.1, 1e-5};
-    const struct norm_act how = {l->slope, true, true};
+    const struct norm_act how = {l->slope, true, true, 0};
     var *weight = tape_param(w->t, &s.p[0]);
     s.y = fused ? op_rgb_norm(w->t, pictures, weight, &bn, l->pad, l->slope)
                 : op_norm_act_pool(w->t, op_conv2d(w->t, pictures, weight, 1, l->pad), &bn, NULL, NULL, &how);

@@ -88,7 +88,7 @@ static bool run(const struct batch *b, size_t from, size_t to, struct peers *pee
         bn[k] = (struct batch_norm){&p[k][0], &p[k][1], &p[k][2], &p[k][3], 0.1, epsilon_of(k)};
         x[k] = world_leaf(&w, DIMS(to - from, C), b->x[k][from]);
     }
-    var *y = op_norm_act_pool(w.t, x[0], &bn[0], x[1], &bn[1], &(struct norm_act){slope, false, true});
+    var *y = op_norm_act_pool(w.t, x[0], &bn[0], x[1], &bn[1], &(struct norm_act){slope, false, true, 0});
     bool read = y && world_read(&w, &y->value, out->y) && world_back(&w, y, b->dy[from]) == OK;
     for (int k = 0; k < NORMS && read; k++) {
         read = world_read(&w, &x[k]->grad, out->dx[k]) && world_read(&w, &p[k][0].grad, out->dgain[k]) &&

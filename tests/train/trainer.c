@@ -80,7 +80,7 @@ TEST(training_takes_the_vectors_of_its_extractor)
 
 /* Support and query are normalised by their own statistics: after one step from 0 and 1, the running ones hold a share
  * of both passes (0.9 * 0.1 of the first), which one pass over all could not give. */
-TEST(training_encodes_support_and_query_in_two_passes)
+TEST(training_normalises_support_and_query_each_by_their_own_statistics)
 {
     struct lessons two, one;
     struct taught now;
