@@ -8,7 +8,8 @@
  * method ends even where many amounts are equal.
  *
  * The code stands in the header, because every device compiles it for itself: TRANSPORT_CODE is what it puts in front
- * of a function, TRANSPORT_LOWEST how it finds a bit. Nothing is allocated. */
+ * of a function, TRANSPORT_LOWEST how it finds a bit. Several threads may be the crew of one problem, whose arrays and struct
+ * they share: all call transport_solve, search together, and number 0 alone changes the tree. Nothing is allocated. */
 #ifndef BASE_TRANSPORT_H
 #define BASE_TRANSPORT_H
 #include <math.h>
@@ -20,6 +21,16 @@
 #define TRANSPORT_CODE static inline
 #define TRANSPORT_LOWEST(set) __builtin_ctzll(set) /* the number of the lowest bit */
 #endif
+#ifndef TRANSPORT_CREW
+#define TRANSPORT_WORK TRANSPORT_CODE /* in front of what a crew calls; the rest anybody may call */
+#define TRANSPORT_CREW 1              /* how many; a divisor of 64 */
+#define TRANSPORT_MEMBER 0            /* which one this is */
+#define TRANSPORT_MEET() ((void)0)    /* waits for all, and sees what they wrote */
+#endif
+/* The places of a word that are this member's. */
+#define TRANSPORT_SHARE \
+    (~(uint64_t)0 / (TRANSPORT_CREW == 64 ? ~(uint64_t)0 : ((uint64_t)1 << TRANSPORT_CREW % 64) - 1) \
+     << TRANSPORT_MEMBER)
 
 enum { TRANSPORT_LANES = 4, TRANSPORT_LOOK = 2 };
 #define TRANSPORT_WHOLE ((int64_t)1 << 50)
@@ -27,6 +38,8 @@ enum { TRANSPORT_LANES = 4, TRANSPORT_LOOK = 2 };
 struct transport {
     int rows, columns, stride; /* the columns rounded up to TRANSPORT_LANES */
     int words;                 /* of a set of places, 64 to a word */
+    int planted;               /* places of the first tree so far */
+    double rise;               /* of the prices of rows that move with the last pivot */
     double *cost;              /* [rows, stride]: to be filled in; behind the columns INFINITY (transport_carve) */
     double *price;             /* u [rows], v [stride] */
     double *open;              /* [stride] while the first tree is made */
@@ -106,8 +119,9 @@ TRANSPORT_CODE bool transport_amounts(const double *weight, int n, int64_t *out)
     return out[largest] > 0;
 }
 
-/* The least of a[j] - b[j]; n is a multiple of the lanes. */
-TRANSPORT_CODE double transport_least(const double *a, const double *b, int n)
+#if TRANSPORT_CREW == 1
+/* The least of a[j] - b[j]; n is a multiple of the lanes. A crew brings functions of its own for this and the next two. */
+TRANSPORT_WORK double transport_least(const double *a, const double *b, int n)
 {
     double best[TRANSPORT_LANES];
     for (int k = 0; k < TRANSPORT_LANES; k++) best[k] = INFINITY;
@@ -121,36 +135,51 @@ TRANSPORT_CODE double transport_least(const double *a, const double *b, int n)
     return best[0];
 }
 
-/* Where it is. */
-TRANSPORT_CODE int transport_where(const double *a, const double *b, double least)
+/* Where it is: the first place. */
+TRANSPORT_WORK int transport_where(const double *a, const double *b, int n, double least)
 {
     int j = 0;
+    (void)n;
     while (a[j] - b[j] > least) j++;
     return j;
 }
 
+/* The largest of all members' numbers, NaN when one is. */
+TRANSPORT_WORK double transport_most(double x) { return x; }
+#endif
+
+/* As much as there is and is wanted from row i to the column at place p, by a first arc. */
+TRANSPORT_WORK void transport_move(struct transport *t, int i, int p, int arc)
+{
+    const int64_t moved = t->flow[i] < t->flow[p] ? t->flow[i] : t->flow[p];
+    t->flow[i] -= moved;
+    t->flow[p] -= moved;
+    if (t->flow[p] == 0) t->open[p - t->rows] = -INFINITY;
+    t->arc_row[arc] = i;
+    t->arc_column[arc] = p;
+}
+
 /* The first arcs: row by row to the cheapest column that still wants something, where a column's own cheapest row counts
  * as nothing. Each arc ends a row or a column, so that they make no circle. Returns their number. */
-TRANSPORT_CODE int transport_greedy(struct transport *t)
+TRANSPORT_WORK int transport_greedy(struct transport *t)
 {
     int arcs = 0;
     double *wanted = t->open;
-    for (int j = 0; j < t->stride; j++) wanted[j] = INFINITY;
+    for (int j = TRANSPORT_MEMBER; j < t->stride; j += TRANSPORT_CREW)
+        wanted[j] = j < t->columns ? INFINITY : -INFINITY;
     for (int i = 0; i < t->rows; i++)
-        for (int j = 0; j < t->stride; j++)
+        for (int j = TRANSPORT_MEMBER; j < t->stride; j += TRANSPORT_CREW)
             wanted[j] = t->cost[i * t->stride + j] < wanted[j] ? t->cost[i * t->stride + j] : wanted[j];
-    for (int j = t->columns; j < t->stride; j++) wanted[j] = -INFINITY;
-    for (int p = 0; p < t->rows + t->columns; p++) t->flow[p] = t->amount[p];
+    for (int p = TRANSPORT_MEMBER; p < t->rows + t->columns; p += TRANSPORT_CREW) t->flow[p] = t->amount[p];
+    TRANSPORT_MEET();
     for (int i = 0; i < t->rows; i++) {
         const double *cost = t->cost + i * t->stride;
         while (t->flow[i] > 0) {
-            const int j = transport_where(cost, wanted, transport_least(cost, wanted, t->stride)), p = t->rows + j;
-            const int64_t moved = t->flow[i] < t->flow[p] ? t->flow[i] : t->flow[p];
-            t->flow[i] -= moved;
-            t->flow[p] -= moved;
-            if (t->flow[p] == 0) wanted[j] = -INFINITY;
-            t->arc_row[arcs] = i;
-            t->arc_column[arcs++] = p;
+            const double least = transport_least(cost, wanted, t->stride);
+            const int j = transport_where(cost, wanted, t->stride, least);
+            if (TRANSPORT_MEMBER == 0) transport_move(t, i, t->rows + j, arcs);
+            arcs++;
+            TRANSPORT_MEET();
         }
     }
     return arcs;
@@ -197,28 +226,38 @@ TRANSPORT_CODE void transport_settle(struct transport *t)
     for (int p = t->rows; p < places; p++) t->flow[p] = -t->flow[p];
 }
 
-/* The first tree. Parts that the first arcs leave apart are joined by an empty arc from one of their rows to the column
- * that is cheapest for it. */
-TRANSPORT_CODE void transport_plant(struct transport *t)
+/* The lists of the first arcs, and what they connect with row 0. */
+TRANSPORT_CODE void transport_begin(struct transport *t, int arcs)
 {
-    const int arcs = transport_greedy(t), places = t->rows + t->columns;
-    for (int p = 0; p < places; p++) t->arc_first[p] = -1, t->parent[p] = -2;
+    for (int p = 0; p < t->rows + t->columns; p++) t->arc_first[p] = -1, t->parent[p] = -2;
     for (int a = 0; a < arcs; a++) {
         t->arc_next[2 * a] = t->arc_first[t->arc_row[a]];
         t->arc_first[t->arc_row[a]] = 2 * a;
         t->arc_next[2 * a + 1] = t->arc_first[t->arc_column[a]];
         t->arc_first[t->arc_column[a]] = 2 * a + 1;
     }
-    int n = transport_grow(t, 0, 0, -1);
-    for (int i = 1; i < t->rows && n < places; i++) {
+    t->planted = transport_grow(t, 0, 0, -1);
+}
+
+/* The first tree. Parts that the first arcs leave apart are joined by an empty arc from one of their rows to the column
+ * that is cheapest for it. */
+TRANSPORT_WORK void transport_plant(struct transport *t)
+{
+    const int arcs = transport_greedy(t);
+    if (TRANSPORT_MEMBER == 0) transport_begin(t, arcs);
+    TRANSPORT_MEET();
+    for (int i = 1; i < t->rows && t->planted < t->rows + t->columns; i++) {
         const double *cost = t->cost + i * t->stride;
         if (t->parent[i] != -2) continue;
-        for (int j = 0; j < t->columns; j++)
+        for (int j = TRANSPORT_MEMBER; j < t->columns; j += TRANSPORT_CREW)
             t->open[j] = t->parent[t->rows + j] == -2 ? -INFINITY : t->price[t->rows + j];
-        const int j = transport_where(cost, t->open, transport_least(cost, t->open, t->stride));
-        n = transport_grow(t, n, i, t->rows + j);
+        TRANSPORT_MEET();
+        const int j = transport_where(cost, t->open, t->stride, transport_least(cost, t->open, t->stride));
+        if (TRANSPORT_MEMBER == 0) t->planted = transport_grow(t, t->planted, i, t->rows + j);
+        TRANSPORT_MEET();
     }
-    transport_settle(t);
+    if (TRANSPORT_MEMBER == 0) transport_settle(t);
+    TRANSPORT_MEET();
 }
 
 /* The circle that an arc from row a to column b closes: how much can move along it, and the place whose arc to its parent
@@ -291,42 +330,47 @@ TRANSPORT_CODE void transport_hang(struct transport *t, const struct transport_c
     }
 }
 
-/* Takes the arc of row a and column b, which would save `saved`, into the tree, and out the one that is empty first. */
+/* Takes the arc of row a and column b, which would save `saved`, into the tree, and out the one that is empty first. What moves
+ * with it has old prices yet. */
 TRANSPORT_CODE void transport_pivot(struct transport *t, int a, int b, double saved)
 {
     const struct transport_circle c = transport_close(t, a, b);
     const int in = c.on_a ? a : b, hook = c.on_a ? b : a;
     const int64_t gain = c.on_a ? -c.moved : c.moved; /* of arcs above rows, on the side of `out` */
-    const double rise = c.on_a ? -saved : saved;      /* of the prices of rows that move */
+    t->rise = c.on_a ? -saved : saved;
     for (int w = 0; w < t->words; w++) t->moving[w] = t->below[c.out * t->words + w], t->before[w] = 0;
     transport_pass(t, t->parent[c.out], c.top, gain);
     transport_pass(t, hook, c.top, -gain);
     transport_hang(t, &c, in, hook, gain);
+}
+
+/* New prices for what has moved. */
+TRANSPORT_WORK void transport_reprice(struct transport *t)
+{
     for (int w = 0; w < t->words; w++) {
-        for (uint64_t set = t->moving[w]; set; set &= set - 1) {
+        for (uint64_t set = t->moving[w] & TRANSPORT_SHARE; set; set &= set - 1) {
             const int place = 64 * w + TRANSPORT_LOWEST(set);
-            t->price[place] += place < t->rows ? rise : -rise;
+            t->price[place] += place < t->rows ? t->rise : -t->rise;
         }
     }
 }
 
 /* The largest |cost|, or NaN when one is not finite. */
-TRANSPORT_CODE double transport_size(const struct transport *t)
+TRANSPORT_WORK double transport_size(const struct transport *t)
 {
     double most = 0;
     for (int i = 0; i < t->rows; i++) {
-        for (int j = 0; j < t->columns; j++) {
+        for (int j = TRANSPORT_MEMBER; j < t->columns; j += TRANSPORT_CREW) {
             const double size = fabs(t->cost[i * t->stride + j]);
-            if (!(size <= 1e300)) return NAN;
-            if (size > most) most = size;
+            most = size <= 1e300 ? size > most ? size : most : NAN; /* which nothing is larger than */
         }
     }
-    return most;
+    return transport_most(most);
 }
 
 /* Of TRANSPORT_LOOK rows from *row on, the arc that saves most, and more than *saved, which becomes what it saves; its row, or
  * -1. *row becomes the row behind them. */
-TRANSPORT_CODE int transport_enter(const struct transport *t, int *row, double *saved, int *column)
+TRANSPORT_WORK int transport_enter(const struct transport *t, int *row, double *saved, int *column)
 {
     const double *v = t->price + t->rows;
     double of_best = 0;
@@ -336,13 +380,13 @@ TRANSPORT_CODE int transport_enter(const struct transport *t, int *row, double *
         if (saves > *saved) *saved = saves, of_best = least, best = *row;
         *row = *row + 1 == t->rows ? 0 : *row + 1;
     }
-    if (best >= 0) *column = transport_where(t->cost + best * t->stride, v, of_best);
+    if (best >= 0) *column = transport_where(t->cost + best * t->stride, v, t->stride, of_best);
     return best;
 }
 
 /* Solves for the costs and amounts that were filled in. False when a cost is not finite (or, beyond all experience, when
  * it does not end). */
-TRANSPORT_CODE bool transport_solve(struct transport *t)
+TRANSPORT_WORK bool transport_solve(struct transport *t)
 {
     const double least_gain = 1e-12 * transport_size(t);
     int64_t most = 1000 * ((int64_t)t->rows + t->columns) + 1000000;
@@ -355,7 +399,10 @@ TRANSPORT_CODE bool transport_solve(struct transport *t)
         idle = best < 0 ? idle + TRANSPORT_LOOK : 0;
         if (best < 0) continue;
         if (--most < 0) return false;
-        transport_pivot(t, best, t->rows + column, saved);
+        if (TRANSPORT_MEMBER == 0) transport_pivot(t, best, t->rows + column, saved);
+        TRANSPORT_MEET();
+        transport_reprice(t);
+        TRANSPORT_MEET();
     }
     return true;
 }

@@ -62,8 +62,8 @@ static void expect_best(struct rig *r, const struct answer *a)
 
 static void check_random(struct rig *r)
 {
-    static const size_t sizes[][4] = {{1, 1, 1, 1}, {3, 1, 2, 5},   {2, 6, 1, 1},   {40, 5, 2, 4},
-                                      {5, 9, 3, 9}, {9, 25, 5, 25}, {2, 36, 1, 21}, {1, 60, 2, 64}};
+    static const size_t sizes[][4] = {{1, 1, 1, 1},   {3, 1, 2, 5},   {2, 6, 1, 1},   {40, 5, 2, 4},   {5, 9, 3, 9},
+                                      {9, 25, 5, 25}, {2, 36, 1, 21}, {1, 60, 2, 64}, {1, 130, 1, 129}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const size_t b = sizes[s][0], m = sizes[s][1], g = sizes[s][2], n = sizes[s][3];
         const struct answer a = solve(r, rig_random(r, -1, 1, DIMS(b, m, g, n)), rig_random(r, 0, 1, DIMS(b, g, m)),
