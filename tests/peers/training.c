@@ -66,7 +66,7 @@ static status sit_one(void *context, struct peers *p)
                                       .version = f.odd && s->version ? s->version : "1.0",
                                       .progress = follow,
                                       .context = &f};
-        w.dev->on_host = !s->apart;
+        if (s->apart) w.dev->on_host = false;
         st = run_train(&o, &result);
         if (p->rank == 0) s->result = result;
         world_close(&w);

@@ -75,7 +75,7 @@ static status sit(struct sitting s, struct run_result *out)
                                       .checkpoint_steps = 2,
                                       .progress = follow,
                                       .context = &s.plot};
-        w.dev->on_host = !s.apart;
+        if (s.apart) w.dev->on_host = false;
         alloc_fail_at(s.fail_at);
         st = run_train(&o, out);
         alloc_fail_at(0);
