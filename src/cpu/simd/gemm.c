@@ -7,6 +7,7 @@
 #include "cpu/simd/vec.h"
 #include "base/size.h"
 #include <math.h>
+#include <stdint.h>
 
 #if defined(__AVX512F__)
 enum { ROWS = 14 }; /* 28 accumulators, 2 of b, 1 of a: 31 of 32 registers */
@@ -22,78 +23,145 @@ enum { ROWS = 6 }; /* 12 + 2 + 1 of 16 */
 
 struct product { /* what all tiles of a call share */
     size_t terms, a_term, b_term, k, a_row, a_col, b_row, c_row;
-    bool add, fetch;
+    bool fetch;
     const real *scale, *shift; /* of the panel's columns; NULL: sums are written as they are */
     real lowest, highest;
-    const real *residual, *c; /* or NULL; where both begin */
+    const real *c, *plus; /* where the result begins; what is added to it, laid out alike, or NULL */
+    uintptr_t soon;       /* address of what is read after the tile: it is brought near meanwhile */
 };
 
 /* Products so short that c, when it is not near, is what one waits for. */
 enum { SHORT = 192 };
+/* A line of memory; so many tiles bring the next panel near, each a line for every two terms. */
+enum { LINE_BYTES = 64, PARTS = 4 };
 
-static inline __attribute__((always_inline)) void store_row(real *c, vec v, bool add, size_t lanes)
+/* Rows of a from three pointers: an address has room for 0, 1, 2 and 4 times a step, and 3 times it has a register. */
+enum { REACH = 5, POINTERS = 3 };
+struct left {
+    uintptr_t from[POINTERS]; /* addresses, as those behind the last row are in no array */
+    size_t step, step3;       /* bytes from a row to the next; thrice that */
+};
+
+/* The compiler forgets where p came from: it would keep an offset for each row, and has too few registers for them. */
+#define FORGET(p) __asm__("" : "+r"(p))
+
+static inline __attribute__((always_inline)) struct left left_of(const real *a, size_t a_row)
 {
-    if (lanes >= V) {
-        vec_store(c, add ? vec_add(vec_load(c), v) : v);
-    } else if (lanes > 0) {
-        vec_store_part(c, add ? vec_add(vec_load_part(c, lanes), v) : v, lanes);
+    struct left l = {{0}, a_row * sizeof(real), 3 * a_row * sizeof(real)};
+    UNROLL for (size_t i = 0; i < POINTERS; i++)
+    {
+        l.from[i] = (uintptr_t)a + i * REACH * l.step;
+        FORGET(l.from[i]);
     }
+    FORGET(l.step);
+    FORGET(l.step3);
+    return l;
 }
 
-/* Column v of a tile's vectors, on its way from the registers to c: an affine map, cut at both ends, and the residual. */
-static inline __attribute__((always_inline)) void finish(const struct product *g, const size_t rows, const size_t v,
-                                                         vec sum[ROWS][2], real *c, size_t lanes)
+static inline __attribute__((always_inline)) void left_move(struct left *l, size_t numbers)
 {
-    const vec scale = vec_load_some(g->scale + v * V, lanes), shift = vec_load_some(g->shift + v * V, lanes);
-    const vec lowest = vec_set(g->lowest), highest = vec_set(g->highest);
+    UNROLL for (size_t i = 0; i < POINTERS; i++) l->from[i] += numbers * sizeof(real);
+}
+
+/* One term of the sums: column `at` of a's rows by a row of b's panel. rows, vecs and beside, that a's rows lie side by side, are
+ * constants at every call, so that the loop vanishes. */
+static inline __attribute__((always_inline)) void add_term(const size_t rows, const size_t vecs, const bool beside,
+                                                           const struct left *l, size_t at, const real *b,
+                                                           vec sum[ROWS][2])
+{
+    const vec b0 = vec_load(b), b1 = vecs > 1 ? vec_load(b + V) : b0;
     UNROLL for (size_t i = 0; i < rows; i++)
     {
-        real *to = c + i * g->c_row + v * V;
-        vec z = vec_min(highest, vec_max(lowest, vec_fma(sum[i][v], scale, shift))); /* a NaN stays */
-        if (g->residual) z = vec_add(vec_load_some(g->residual + (to - g->c), lanes), z);
-        vec_store_some(to, z, lanes);
+        const size_t j = i % REACH;
+        const uintptr_t row = beside ? l->from[0] + i * sizeof(real)
+                                     : l->from[i / REACH] + (j == 3 ? l->step3 : j * l->step);
+        const vec ai = vec_broadcast((const real *)row + at);
+        sum[i][0] = vec_fma(ai, b0, sum[i][0]);
+        if (vecs > 1) sum[i][1] = vec_fma(ai, b1, sum[i][1]);
     }
 }
 
-/* rows, vecs and unit are constants at every call, so that the loops vanish; unit: a_row is 1. */
-static inline __attribute__((always_inline)) void tile(const struct product *g, const size_t rows, const size_t vecs,
-                                                       const bool unit, const real *a, const real *b, real *c,
-                                                       size_t columns)
+/* Rows of a, from `a` on, by a panel of b. */
+static inline __attribute__((always_inline)) void sweep(const struct product *g, const size_t rows, const size_t vecs,
+                                                        const bool beside, const real *a, const real *b,
+                                                        vec sum[ROWS][2])
 {
-    const size_t a_row = unit ? 1 : g->a_row;
+    struct left l = left_of(a, g->a_row);
+    for (size_t p = 0; p < g->k; p++) {
+        add_term(rows, vecs, beside, &l, 0, b, sum);
+        left_move(&l, g->a_col);
+        b += g->b_row;
+    }
+}
+
+/* The same where terms follow each other in both: two at a time, and a line of what is needed next. */
+static inline __attribute__((always_inline)) void sweep_dense(const struct product *g, const size_t rows,
+                                                              const size_t vecs, const real *a, const real *b,
+                                                              vec sum[ROWS][2])
+{
+    struct left l = left_of(a, g->a_row);
+    uintptr_t soon = g->soon;
+    for (size_t p = 0; p < g->k / 2; p++) {
+        __builtin_prefetch((const void *)soon, 0, 2);
+        soon += LINE_BYTES;
+        add_term(rows, vecs, false, &l, 0, b, sum);
+        add_term(rows, vecs, false, &l, 1, b + 2 * V, sum);
+        left_move(&l, 2);
+        b += 2 * 2 * V;
+    }
+    if (g->k % 2) add_term(rows, vecs, false, &l, 0, b, sum);
+}
+
+/* Column v of a tile's vectors, on its way from the registers to c: an affine map, cut at both ends, and what is added. */
+static inline __attribute__((always_inline)) void finish(const struct product *g, const size_t rows, const size_t v,
+                                                         const bool whole, vec sum[ROWS][2], real *c, size_t lanes)
+{
+    if (g->scale) {
+        const real *scales = g->scale + v * V, *shifts = g->shift + v * V;
+        const vec scale = whole ? vec_load(scales) : vec_load_part(scales, lanes);
+        const vec shift = whole ? vec_load(shifts) : vec_load_part(shifts, lanes);
+        const vec lowest = vec_set(g->lowest), highest = vec_set(g->highest);
+        UNROLL for (size_t i = 0; i < rows; i++)
+        { /* a NaN stays */
+            sum[i][v] = vec_min(highest, vec_max(lowest, vec_fma(sum[i][v], scale, shift)));
+        }
+    }
+    if (g->plus) {
+        const real *plus = g->plus + (c - g->c);
+        UNROLL for (size_t i = 0; i < rows; i++)
+        {
+            const real *from = plus + i * g->c_row;
+            sum[i][v] = vec_add(whole ? vec_load(from) : vec_load_part(from, lanes), sum[i][v]);
+        }
+    }
+    UNROLL for (size_t i = 0; i < rows; i++)
+    {
+        if (whole) vec_store(c + i * g->c_row, sum[i][v]);
+        else vec_store_part(c + i * g->c_row, sum[i][v], lanes);
+    }
+}
+
+static inline __attribute__((always_inline)) void tile(const struct product *g, const size_t rows, const size_t vecs,
+                                                       const real *a, const real *b, real *c, size_t columns)
+{
+    const size_t last = (vecs - 1) * V;
     vec sum[ROWS][2];
     UNROLL for (size_t i = 0; i < rows; i++)
     {
-        sum[i][0] = sum[i][1] = vec_set(0);
+        sum[i][0] = sum[i][1] = vec_zero();
         if (g->fetch) { /* c is needed at the end only: time enough to bring it near */
             __builtin_prefetch(c + i * g->c_row, 1);
             if (vecs > 1) __builtin_prefetch(c + i * g->c_row + V, 1);
         }
     }
-    for (size_t t = 0; t < g->terms; t++) {
-        const real *at = a + t * g->a_term, *bt = b + t * g->b_term;
-        for (size_t p = 0; p < g->k; p++) {
-            const vec b0 = vec_load(bt), b1 = vecs > 1 ? vec_load(bt + V) : b0;
-            UNROLL for (size_t i = 0; i < rows; i++)
-            {
-                const vec ai = vec_set(at[i * a_row]);
-                sum[i][0] = vec_fma(ai, b0, sum[i][0]);
-                if (vecs > 1) sum[i][1] = vec_fma(ai, b1, sum[i][1]);
-            }
-            at += g->a_col;
-            bt += g->b_row;
-        }
+    for (size_t t = 0; t < g->terms; t++, a += g->a_term, b += g->b_term) {
+        if (g->a_row == 1) sweep(g, rows, vecs, true, a, b, sum);
+        else if (g->a_col == 1 && g->b_row == 2 * V) sweep_dense(g, rows, vecs, a, b, sum);
+        else sweep(g, rows, vecs, false, a, b, sum);
     }
-    if (g->scale) {
-        finish(g, rows, 0, sum, c, columns);
-        if (vecs > 1) finish(g, rows, 1, sum, c, columns - V);
-        return;
-    }
-    UNROLL for (size_t i = 0; i < rows; i++)
-    {
-        store_row(c + i * g->c_row, sum[i][0], g->add, columns);
-        if (vecs > 1) store_row(c + i * g->c_row + V, sum[i][1], g->add, columns > V ? columns - V : 0);
-    }
+    if (vecs > 1) finish(g, rows, 0, true, sum, c, V);
+    if (columns - last >= V) finish(g, rows, vecs - 1, true, sum, c + last, V);
+    else finish(g, rows, vecs - 1, false, sum, c + last, columns - last);
 }
 
 typedef void (*tile_function)(const struct product *g, const real *a, const real *b, real *c, size_t columns);
@@ -101,13 +169,11 @@ typedef void (*tile_function)(const struct product *g, const real *a, const real
 #define TILE(n) \
     static void tile_##n##_1(const struct product *g, const real *a, const real *b, real *c, size_t columns) \
     { \
-        if (g->a_row == 1) tile(g, n, 1, true, a, b, c, columns); \
-        else tile(g, n, 1, false, a, b, c, columns); \
+        tile(g, n, 1, a, b, c, columns); \
     } \
     static void tile_##n##_2(const struct product *g, const real *a, const real *b, real *c, size_t columns) \
     { \
-        if (g->a_row == 1) tile(g, n, 2, true, a, b, c, columns); \
-        else tile(g, n, 2, false, a, b, c, columns); \
+        tile(g, n, 2, a, b, c, columns); \
     }
 #define PAIR(n) \
     { \
@@ -131,8 +197,9 @@ static const tile_function tiles[ROWS][2] = {
 
 static void multiply(struct product *g, size_t m, size_t n, const real *a, const real *b, size_t b_panel, real *c)
 {
+    if (m == 0) return;
     const real *scale = g->scale, *shift = g->shift;
-    const size_t groups = size_div_up(m, ROWS);
+    const size_t groups = size_div_up(m, ROWS), fewest = m / groups, longer = m % groups;
     for (size_t j = 0; j < n; j += 2 * V) {
         const real *panel = b + j / (2 * V) * b_panel;
         const size_t columns = size_min(2 * V, n - j);
@@ -142,7 +209,8 @@ static void multiply(struct product *g, size_t m, size_t n, const real *a, const
             g->shift = shift + j;
         }
         for (size_t group = 0; group < groups; group++) {
-            const size_t rows = m / groups + (group < m % groups);
+            const size_t rows = fewest + (group < longer);
+            g->soon = (uintptr_t)(group < PARTS ? panel + b_panel : panel) + group % PARTS * (g->k / 2) * LINE_BYTES;
             tiles[rows - 1][columns > V](g, a + row * g->a_row, panel, c + row * g->c_row + j, columns);
             row += rows;
         }
@@ -152,7 +220,7 @@ static void multiply(struct product *g, size_t m, size_t n, const real *a, const
 void K(gemm_sum)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t n, size_t k, const real *a, size_t a_row,
                  size_t a_col, const real *b, size_t b_row, size_t b_panel, real *c, size_t c_row, bool add)
 {
-    struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, .add = add};
+    struct product g = {terms, a_term, b_term, k, a_row, a_col, b_row, c_row, .c = c, .plus = add ? c : NULL};
     g.fetch = add || terms * k < SHORT;
     multiply(&g, m, n, a, b, b_panel, c);
 }
@@ -173,7 +241,7 @@ void K(gemm_affine)(size_t terms, size_t a_term, size_t b_term, size_t m, size_t
     g.shift = end->shift;
     g.lowest = bounded ? 0 : -(real)INFINITY;
     g.highest = bounded ? (real)end->ceiling : (real)INFINITY;
-    g.residual = end->residual;
+    g.plus = end->residual;
     multiply(&g, m, n, a, b, b_panel, c);
 }
 
