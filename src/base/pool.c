@@ -1,16 +1,16 @@
-/* pool.c - threads that take pieces off a common counter.
+/* pool.c - threads that each have a share of a run's pieces (base/shares.h).
  *
  * All that the threads must agree on is one atomic word, `gate`: the number of the run, whether it is open, and how
  * many workers are inside. A worker enters by raising the count while the run is open, so it can never touch a run that
  * is over; the caller closes the gate when no piece is left and waits until the count is 0. A worker that wakes up late
  * finds the gate closed and nobody waits for it. Idle workers watch the gate for a millisecond, then sleep:
- * waking a sleeping core can take longer than that. A
- * second calling thread waits for its turn. Two pools must not call each other from their pieces: each could be waiting
- * for its turn with the other. */
+ * waking a sleeping core can take longer than that. A second calling thread waits for its turn. Two pools must not call
+ * each other from their pieces: each could be waiting for its turn with the other. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/pool.h"
 #include "base/clock.h"
 #include "base/pool_times.h"
+#include "base/shares.h"
 #include "base/size.h"
 #include <assert.h>
 #include <pthread.h>
@@ -49,8 +49,8 @@ struct pool {
     pool_piece piece;      /* the run: written by the caller before the gate opens */
     void *context;
     size_t pieces;
-    atomic_size_t next; /* the next piece that nobody has taken */
-    atomic_size_t ran;  /* hosted: pieces that the host has run */
+    struct share *shares; /* owned, one for each thread; NULL: hosted */
+    atomic_size_t ran;    /* hosted: pieces that the host has run */
     pthread_mutex_t failure;
     size_t failed_piece; /* the lowest so far; SIZE_MAX: none */
     struct error error;  /* its sentence */
@@ -106,8 +106,7 @@ static void run_pieces(pool *p, size_t worker)
 {
     struct frame here = {p, worker, frames};
     frames = &here;
-    for (size_t i; (i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed)) < p->pieces;)
-        run_piece(p, i, worker);
+    for (size_t whose = 0, i; shares_take(p->shares, p->threads, worker, &whose, &i);) run_piece(p, i, worker);
     frames = here.outer;
 }
 
@@ -246,13 +245,16 @@ static pool *pool_make(size_t threads, pool_for host_for, void *host)
 {
     pool *p = calloc(1, sizeof *p);
     struct worker *workers = host_for ? NULL : calloc(threads, sizeof *workers);
-    if (!p || (!workers && !host_for)) {
+    struct share *shares = host_for ? NULL : shares_new(threads);
+    if (!p || (!host_for && (!workers || !shares))) {
+        free(shares);
         free(workers);
         free(p);
         return NULL;
     }
     p->threads = threads;
     p->workers = workers;
+    p->shares = shares;
     p->host_for = host_for;
     p->host = host;
     p->spin = !host_for && threads <= pool_cores();
@@ -313,6 +315,7 @@ void pool_free(pool *p)
     if (!p) return;
     if (atomic_load(&p->owner) == getpid()) stop_workers(p);
     pool_times_free(p->times);
+    free(p->shares);
     free(p->workers);
     free(p);
 }
@@ -371,7 +374,7 @@ status pool_run_as(pool *p, const char *name, size_t pieces, pool_piece piece, v
     p->context = context;
     p->pieces = pieces;
     p->failed_piece = SIZE_MAX;
-    atomic_store(&p->next, 0);
+    if (p->shares) shares_deal(p->shares, p->threads, pieces);
     pool_times_begin(p->times);
     if (p->host_for) {
         st = run_hosted(p);
