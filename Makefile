@@ -60,9 +60,9 @@ fuzz: ## every libFuzzer target for FUZZ_SECONDS
 	@tools/deps.sh fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS) $(JOBS)
 
-fuzz-campaign: ## every target for MINUTES; the table is build-fuzz/campaign.md
+fuzz-campaign: ## every target for MINUTES of a processor, also in several sittings; the table is build-fuzz/campaign.md
 	@tools/deps.sh fuzz
-	@tools/fuzz.sh $$(($(MINUTES) * 60)) $(JOBS)
+	@tools/campaign.sh $(MINUTES) $(JOBS)
 
 valgrind: ## memory check of the portable path
 	@tools/deps.sh valgrind
