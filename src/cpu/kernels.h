@@ -47,15 +47,16 @@ struct rgb_row {
     bool pool;                 /* the largest of 2x2 outputs, NaN before all */
 };
 
-/* A row of outputs of a depthwise convolution; of `real`. What lies beyond the map's left and right edges counts as zeros;
+/* Rows of outputs of a depthwise convolution; of `real`. What lies beyond the map's left and right edges counts as zeros;
  * rows of the filter beyond its upper and lower edges are not among `rows`. */
-struct depthwise_row {
-    const void *x;             /* the row of the map under the first row of the filter */
-    size_t columns, line;      /* of the map; numbers from one of its rows to the next */
-    const void *w;             /* [rows][taps][channels] */
-    size_t rows, taps;         /* of the filter, that count; of one of its rows */
-    size_t stride, left;       /* tap t of output p meets column p*stride + t - left */
-    size_t pixels, channels;   /* of the result */
+struct depthwise_rows {
+    const void *x;         /* the row of the map under the first row of the filter, for the first row of outputs */
+    size_t columns, line;  /* of the map; numbers from one of its rows to the next */
+    const void *w;         /* [rows][taps][channels] */
+    size_t rows, taps;     /* of the filter, that count; of one of its rows */
+    size_t stride, left;   /* tap t of output p meets column p*stride + t - left; rows alike, without `left` */
+    size_t height, pixels; /* rows of the result, pixels of a row */
+    size_t channels;
     const void *scale, *shift; /* [channels]; NULL: the sums are written as they are */
     double ceiling;            /* then, unless it is 0: not below 0 and not above */
 };

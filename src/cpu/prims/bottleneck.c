@@ -56,24 +56,23 @@ static void widen(const struct block *b, const real *picture, struct range need,
 /* Rows [first, end) of the result's depthwise map, one behind the other. */
 static void meet(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r)
 {
-    struct depthwise_row row = {.columns = b->expand ? b->s.left + b->w + b->s.right : b->w,
-                                .line = b->line,
-                                .taps = b->kw,
-                                .stride = b->s.stride,
-                                .left = b->expand ? 0 : b->s.left,
-                                .pixels = b->ow,
-                                .channels = b->hidden,
-                                .scale = b->scale[1],
-                                .shift = b->shift[1],
-                                .ceiling = (double)b->ceiling};
-    for (size_t y = first; y < end; y++) {
-        const struct range over = rows_under(b, y, y + 1);
-        const size_t skipped = over.from + b->s.top - y * b->s.stride; /* of the filter, above the map */
-        row.x = b->expand ? r->wide + (over.from - r->from) * b->line : picture + over.from * b->line;
-        row.w = b->taps + skipped * b->kw * b->hidden;
-        row.rows = over.to - over.from;
-        b->k->depthwise(&row, r->inner + (y - first) * b->ow * b->hidden);
-    }
+    const struct depthwise_rows form = {.columns = b->expand ? b->s.left + b->w + b->s.right : b->w,
+                                        .line = b->line,
+                                        .taps = b->kw,
+                                        .stride = b->s.stride,
+                                        .left = b->expand ? 0 : b->s.left,
+                                        .pixels = b->ow,
+                                        .channels = b->hidden,
+                                        .scale = b->scale[1],
+                                        .shift = b->shift[1],
+                                        .ceiling = (double)b->ceiling};
+    const struct depthwise_over over = {.x = b->expand ? r->wide : picture,
+                                        .taps = b->taps,
+                                        .first = b->expand ? r->from : 0,
+                                        .h = b->h,
+                                        .kh = b->kh,
+                                        .top = b->s.top};
+    R(depthwise_band)(b->k, &form, &over, first, end, r->inner);
 }
 
 static void narrow(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r, real *to)

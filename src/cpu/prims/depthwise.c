@@ -1,6 +1,6 @@
 /* depthwise.c - convolution of channels-last maps, each channel by a filter of its own, and its derivatives.
  *
- * There is nothing to multiply matrices of: a row of outputs is a few sums over neighbouring pixels, channel by channel,
+ * There is nothing to multiply matrices of: outputs are a few sums over neighbouring pixels, channel by channel,
  * made by one kernel straight from the map. Filters are brought into the order of the pixels, [tap][channel]. */
 #include "cpu/prims/depthwise.h"
 
@@ -14,6 +14,8 @@ struct depthwise {
     double ceiling;
     size_t rows, grain; /* of all maps, those that pieces run over; of a piece */
 };
+
+enum { FEWEST_ROWS = 4 }; /* of a piece of outputs: a kernel makes so many at once */
 
 void R(depthwise_order)(const tensor *w, real *taps)
 {
@@ -36,37 +38,54 @@ static struct depthwise depthwise_of(struct device *d, const tensor *x, const te
                               .s = s};
 }
 
-/* Rows of the filter at output row oy that lie over the map. */
-static struct range rows_within(const struct depthwise *p, size_t oy)
+/* Rows of the filter at output row oy that lie over a map of h rows. */
+static struct range rows_within(size_t h, size_t kh, size_t top, size_t stride, size_t oy)
 {
-    const size_t at = oy * p->s.stride; /* from `top` rows before the map */
-    return (struct range){at < p->s.top ? p->s.top - at : 0, size_min(p->kh, p->h + p->s.top - at)};
+    const size_t at = oy * stride; /* from `top` rows before the map */
+    return (struct range){at < top ? top - at : 0, size_min(kh, h + top - at)};
+}
+
+/* How many rows of outputs from the first of r on have the whole filter over the map; 0 if that one has not. */
+static size_t whole_rows(const struct depthwise_over *o, size_t stride, struct range r)
+{
+    if (r.from * stride < o->top || o->h + o->top < o->kh) return 0;
+    const size_t fitting = (o->h + o->top - o->kh) / stride + 1;
+    return size_min(r.to, fitting) > r.from ? size_min(r.to, fitting) - r.from : 0;
+}
+
+void R(depthwise_band)(const kernel_table *k, const struct depthwise_rows *form, const struct depthwise_over *over,
+                       size_t from, size_t to, real *y)
+{
+    struct depthwise_rows rows = *form;
+    for (; from < to; from += rows.height, y += rows.height * rows.pixels * rows.channels) {
+        const struct range within = rows_within(over->h, over->kh, over->top, rows.stride, from);
+        rows.x = over->x + (from * rows.stride + within.from - over->top - over->first) * rows.line;
+        rows.w = over->taps + within.from * rows.taps * rows.channels;
+        rows.rows = within.to - within.from;
+        rows.height = size_max(1, whole_rows(over, rows.stride, (struct range){from, to}));
+        k->depthwise(&rows, y);
+    }
 }
 
 static status forward_piece(void *context, size_t piece, size_t worker)
 {
     const struct depthwise *p = context;
-    const struct range r = piece_range(p->rows, p->grain, piece);
-    const size_t line = p->w * p->c;
-    struct depthwise_row row = {.columns = p->w,
-                                .line = line,
-                                .taps = p->kw,
-                                .stride = p->s.stride,
-                                .left = p->s.left,
-                                .pixels = p->ow,
-                                .channels = p->c,
-                                .scale = p->scale,
-                                .shift = p->shift,
-                                .ceiling = p->ceiling};
+    const size_t shares = pieces_of(p->oh, p->grain), picture = piece / shares;
+    const struct range r = piece_range(p->oh, p->grain, piece % shares);
+    const struct depthwise_rows form = {.columns = p->w,
+                                        .line = p->w * p->c,
+                                        .taps = p->kw,
+                                        .stride = p->s.stride,
+                                        .left = p->s.left,
+                                        .pixels = p->ow,
+                                        .channels = p->c,
+                                        .scale = p->scale,
+                                        .shift = p->shift,
+                                        .ceiling = p->ceiling};
+    const struct depthwise_over over = {
+        .x = p->x + picture * p->h * form.line, .taps = p->taps, .h = p->h, .kh = p->kh, .top = p->s.top};
     (void)worker;
-    for (size_t i = r.from; i < r.to; i++) {
-        const size_t picture = i / p->oh, oy = i % p->oh;
-        const struct range over = rows_within(p, oy);
-        row.x = p->x + (picture * p->h + oy * p->s.stride + over.from - p->s.top) * line;
-        row.w = p->taps + over.from * p->kw * p->c;
-        row.rows = over.to - over.from;
-        p->k->depthwise(&row, p->out + i * p->ow * p->c);
-    }
+    R(depthwise_band)(p->k, &form, &over, r.from, r.to, p->out + (picture * p->oh + r.from) * p->ow * p->c);
     return OK;
 }
 
@@ -85,9 +104,8 @@ status R(prim_depthwise)(struct device *d, const struct depthwise_args *a, tenso
     p.scale = a->scale ? reals(a->scale) : NULL;
     p.shift = a->scale ? reals(a->shift) : NULL;
     p.ceiling = a->ceiling;
-    p.rows = y->dim[0] * p.oh;
-    p.grain = size_max(1, GRAIN / size_max(1, p.ow * p.c));
-    TRY(pool_run(cpu_of(d)->threads, pieces_of(p.rows, p.grain), forward_piece, &p));
+    p.grain = size_max(FEWEST_ROWS, GRAIN / size_max(1, p.ow * p.c));
+    TRY(pool_run(cpu_of(d)->threads, y->dim[0] * pieces_of(p.oh, p.grain), forward_piece, &p));
 done:
     return st;
 }
@@ -163,7 +181,7 @@ static status grad_w_piece(void *context, size_t piece, size_t worker)
     (void)worker;
     for (size_t i = 0; i < p->kh * p->kw * p->c; i++) sums[i] = 0;
     for (size_t i = r.from; i < r.to; i++) {
-        const struct range over = rows_within(p, i % p->oh);
+        const struct range over = rows_within(p->h, p->kh, p->s.top, p->s.stride, i % p->oh);
         for (size_t t = over.from * p->kw; t < over.to * p->kw; t++) {
             const struct range across = pixels_within(p, t % p->kw);
             const size_t iy = i % p->oh * p->s.stride + t / p->kw - p->s.top;
