@@ -40,13 +40,14 @@ static var *run(const struct plan *plan, const struct layer_pass *l, var *pictur
 {
     char conv[LAYER_NAME], norm[LAYER_NAME];
     if (!layer_fits(l->t, plan->name, plan->least, pictures)) return NULL;
-    var *x = layer_enter(l->t, pictures);
+    var *x = pictures;
     for (int k = 0; k < LAYERS; k++) {
         const struct layer_after after = {.momentum = MOMENTUM, .slope = SLOPE, .pool = plan->pool[k]};
         plain_snprintf(conv, sizeof conv, "layer%d.0", k + 1);
         plain_snprintf(norm, sizeof norm, "layer%d.1", k + 1);
-        x = plan->norm[k] ? layer_conv_norm(l, conv, norm, x, 1, BORDER_SAME, &after)
-                          : layer_conv(l, conv, x, 1, BORDER_NONE);
+        if (!k) x = layer_enter_norm(l, conv, norm, x, 1, &(struct pad){1, 1, 1, 1}, &after);
+        else if (plan->norm[k]) x = layer_conv_norm(l, conv, norm, x, 1, BORDER_SAME, &after);
+        else x = layer_conv(l, conv, x, 1, BORDER_NONE);
     }
     return layer_leave(l->t, x);
 }

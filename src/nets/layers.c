@@ -149,9 +149,8 @@ var *layer_in_parts(const struct layer_pass *l, layer_early *f, const void *sett
     if (st != OK) return tape_fail(l->t, st);
     var **part = memory;
     for (size_t i = 0; i < parts; i++) {
-        var *some = op_slice(l->t, pictures, 0, i * few, size_min(n, (i + 1) * few));
-        part[i] = f(l, settings, some);
-        tape_release(l->t, some);
+        const tensor some = tensor_rows(&pictures->value, i * few, size_min(n, (i + 1) * few));
+        part[i] = f(l, settings, tape_constant(l->t, &some));
     }
     var *all = op_concat(l->t, parts, part, 0);
     for (size_t i = 0; i < parts; i++) tape_release(l->t, part[i]);
@@ -179,6 +178,29 @@ var *layer_enter(tape *t, var *pictures)
             t, fail(ST_SHAPE, "a network needs pictures [n, 3, height, width], not %s", tensor_shape_text(x, shape)));
     if (x->type == DT_F32 && tape_device(t)->maths == MATHS_BF16) return op_channels_last(t, pictures);
     return op_permute(t, pictures, (int[]){0, 2, 3, 1});
+}
+
+/* Whether a border is that of BORDER_SAME. */
+static bool is_same(const struct pad *b, size_t filter)
+{
+    return b->top == filter / 2 && b->left == b->top && b->bottom == b->top && b->right == b->top;
+}
+
+var *layer_enter_norm(const struct layer_pass *l, const char *conv, const char *norm, var *pictures, size_t stride,
+                      const struct pad *border, const struct layer_after *after)
+{
+    struct param *weight = find(l, conv, "weight");
+    if (!pictures || !weight) return NULL;
+    if (!layer_folds(l) || !op_enter_norm_offered(l->t, pictures)) {
+        const bool same = is_same(border, weight->value.dim[2]);
+        if (!same) pictures = op_pad(l->t, pictures, border);
+        return layer_conv_norm(l, conv, norm, layer_enter(l->t, pictures), stride, same ? BORDER_SAME : BORDER_NONE,
+                               after);
+    }
+    const struct batch_norm bn = norm_of(l, norm, after->momentum);
+    if (tape_status(l->t) != OK) return NULL;
+    const struct conv_norm how = {stride, 0, after->slope, after->pool, after->ceiling};
+    return op_enter_norm(l->t, pictures, tape_param(l->t, weight), &bn, border, &how);
 }
 
 var *layer_leave(tape *t, var *x)

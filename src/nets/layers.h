@@ -80,5 +80,9 @@ var *layer_norm_shortcut(const struct layer_pass *l, const char *name, var *x, c
 bool layer_fits(tape *t, const char *net, size_t least, const var *pictures);
 /* [n, 3, H, W] to channels-last, and the result back to [n, C, h, w]. */
 var *layer_enter(tape *t, var *pictures);
+/* The first of these and a network's first layer_conv_norm, with so many zeros around the pictures: one op in inference where
+ * the device reads pictures as they come. */
+var *layer_enter_norm(const struct layer_pass *l, const char *conv, const char *norm, var *pictures, size_t stride,
+                      const struct pad *border, const struct layer_after *after);
 var *layer_leave(tape *t, var *x);
 #endif

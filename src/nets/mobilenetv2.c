@@ -136,10 +136,7 @@ static var *stem_forward(const struct layer_pass *l, const struct mobilenetv2 *s
     if (!pictures) return NULL;
     borders_of(s->border, pictures->value.dim[2], 2, &p.top, &p.bottom);
     borders_of(s->border, pictures->value.dim[3], 2, &p.left, &p.right);
-    const bool even = p.top == 1 && p.bottom == 1 && p.left == 1 && p.right == 1;
-    if (!even) pictures = op_pad(l->t, pictures, &p);
-    return layer_conv_norm(l, "stem", "stem.norm", layer_enter(l->t, pictures), 2, even ? BORDER_SAME : BORDER_NONE,
-                           &relu6);
+    return layer_enter_norm(l, "stem", "stem.norm", pictures, 2, &p, &relu6);
 }
 
 static var *pointwise(const struct layer_pass *l, const char *name, var *x, const struct layer_after *after)

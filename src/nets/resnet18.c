@@ -104,7 +104,7 @@ static var *resnet18_forward(tape *t, const void *settings, struct params *p, st
     const struct resnet18 *s = settings;
     const struct layer_pass l = {t, p, pass};
     if (!fits(t, x)) return NULL;
-    x = layer_conv_norm(&l, "conv1", "bn1", layer_enter(t, x), 2, BORDER_SAME, &relu);
+    x = layer_enter_norm(&l, "conv1", "bn1", x, 2, &(struct pad){3, 3, 3, 3}, &relu);
     x = op_max_pool(t, x, &stem_pool);
     for (int i = 0; i < STAGES * BLOCKS; i++) {
         const struct block b = block_at(s, i / BLOCKS, i % BLOCKS);

@@ -5,20 +5,18 @@
 #include "ops/ops.h"
 #include "ops/steps.h"
 
-enum { MOST_PAD = 1 << 16 };
-
 struct attr {
     struct conv_shape s;
     struct conv_ready kept; /* what forward made of the weights for the way back; its memory is the tape's */
 };
 
-status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out)
+status conv_ready(struct node *n, const tensor *maps, struct conv_shape s, const struct conv_ready **out)
 {
     const var *weight = n->in[1];
     status st = OK;
     *out = NULL;
     if (!weight->ready) return OK;
-    if (!weight->ready->made) st = N_PRIM(n, conv2d_prepare, &n->in[0]->value, &weight->value, s, weight->ready);
+    if (!weight->ready->made) st = N_PRIM(n, conv2d_prepare, maps, &weight->value, s, weight->ready);
     if (st == OK && weight->ready->memory) *out = weight->ready;
     return st;
 }
@@ -41,7 +39,7 @@ static status conv2d_forward(struct node *n)
 {
     struct attr *a = n->attr;
     struct conv_affine_args ready = {.x = &n->in[0]->value, .w = &n->in[1]->value, .shape = a->s};
-    const status st = keeps(n) ? keep(n, a->s, &a->kept, &ready.ready) : conv_ready(n, a->s, &ready.ready);
+    const status st = keeps(n) ? keep(n, a->s, &a->kept, &ready.ready) : conv_ready(n, ready.x, a->s, &ready.ready);
     if (st != OK) return st;
     if (ready.ready) return N_PRIM(n, conv2d_affine, &ready, &n->out[0]->value);
     return N_PRIM(n, conv2d, &n->in[0]->value, &n->in[1]->value, a->s, &n->out[0]->value);
@@ -82,10 +80,10 @@ static const char *misfit(const tensor *x, const tensor *weight, struct conv_sha
     return NULL;
 }
 
-bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4])
+bool conv_fits(struct node *n, const tensor *maps, struct conv_shape s, size_t dim[4])
 {
     char a[SHAPE_TEXT], b[SHAPE_TEXT];
-    const tensor *v = &n->in[0]->value, *w = &n->in[1]->value;
+    const tensor *v = maps, *w = &n->in[1]->value;
     if (!s.stride || s.pad > MOST_PAD) {
         node_fail(n, ST_USAGE, "stride %zu and border %zu; the stride must be at least 1, the border at most %d",
                   s.stride, s.pad, MOST_PAD);
@@ -114,7 +112,7 @@ var *op_conv2d(tape *t, var *x, var *weight, size_t stride, size_t pad)
     size_t dim[4];
     const struct attr a = {.s = {stride, pad}};
     struct node *n = node_new(t, &conv2d_op, 2, (var *[]){x, weight}, &a, sizeof a);
-    if (!n || !conv_fits(n, a.s, dim)) return NULL;
+    if (!n || !conv_fits(n, &x->value, a.s, dim)) return NULL;
     NODE_TRY(n, node_out_maps(n, 4, dim));
     const size_t *w = weight->value.dim, form[4] = {w[0], w[2], w[3], size_round_up(w[1], 8)};
     if (keeps(n)) NODE_TRY(n, node_save(n, 0, DT_BF16, 4, form));

@@ -72,8 +72,6 @@ void tape_record(struct node *n);
 /* ops/shape.c: rules that several ops share. Those that return bool fail the node in words and return false. */
 /* A view of x with another shape of the same count. */
 tensor tensor_view(const tensor *x, int rank, const size_t *dim);
-/* Places [from, to) of the first axis, where they lie. */
-tensor tensor_rows(const tensor *x, size_t from, size_t to);
 /* x seen along one of its axes. */
 struct axis tensor_axis(const tensor *x, int axis);
 /* Makes a negative axis positive; fails when `x` has no such axis. */
@@ -90,10 +88,12 @@ bool node_maps(struct node *n);
 /* The support's pictures can be cut into so many equal groups. */
 bool node_groups(struct node *n, size_t groups);
 
-/* ops/conv2d.c: maps and weights, the first two inputs, fit each other; the shape of the result. */
-bool conv_fits(struct node *n, struct conv_shape s, size_t dim[4]);
+enum { MOST_PAD = 1 << 16 }; /* zeros on a side of a map: sums of sizes stay small */
+
+/* ops/conv2d.c: maps, and weights, the second input, fit each other; the shape of the result. */
+bool conv_fits(struct node *n, const tensor *maps, struct conv_shape s, size_t dim[4]);
 /* The weights of a frozen parameter in the device's form, made at their first use; NULL: there is none. */
-status conv_ready(struct node *n, struct conv_shape s, const struct conv_ready **out);
+status conv_ready(struct node *n, const tensor *maps, struct conv_shape s, const struct conv_ready **out);
 
 /* ops/depthwise.c: the same two for filters of one channel each, and the convolution as a step (ops/steps.h). */
 bool depthwise_fits(struct node *n, const struct depthwise_shape *s, size_t dim[4]);

@@ -138,6 +138,15 @@ struct conv_norm {
     double ceiling; /* of the activation; 0: none */
 };
 var *op_conv2d_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, const struct conv_norm *how);
+/* So many zeros around maps. */
+struct pad {
+    size_t top, left, bottom, right;
+};
+/* The same of pictures [n, c, h, w] as they come, framed by their own border instead of `pad`, which is 0. Offered where the
+ * device reads them so. */
+bool op_enter_norm_offered(const tape *t, const var *pictures);
+var *op_enter_norm(tape *t, var *pictures, var *weight, const struct batch_norm *bn, const struct pad *border,
+                   const struct conv_norm *how);
 /* Each channel by a filter of its own: weight [c, 1, kh, kw]. */
 var *op_depthwise(tape *t, var *x, var *weight, const struct depthwise_shape *s);
 /* On inference tapes: the same, batch norm with running statistics and, unless the ceiling is 0, min(max(z, 0), ceiling). */
@@ -158,10 +167,7 @@ var *op_bottleneck(tape *t, var *x, const struct bottleneck *b);
 var *op_clip(tape *t, var *x, double low,
              double high); /* any shape; the derivative is 1 strictly between them, else 0 */
 var *op_max_pool(tape *t, var *x, const struct pool_shape *s); /* among equals the gradient goes to the first */
-/* Zeros around maps whose last two axes are height and width. */
-struct pad {
-    size_t top, left, bottom, right;
-};
+/* Around maps whose last two axes are height and width. */
 var *op_pad(tape *t, var *x, const struct pad *p);
 var *op_leaky_relu(tape *t, var *x, double slope); /* any shape; the derivative at 0 is the slope */
 var *op_max_pool2(tape *t, var *x);                /* 2x2, stride 2; an odd last row or column is dropped */

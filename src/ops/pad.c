@@ -3,8 +3,6 @@
 #include "ops/ops.h"
 #include "ops/steps.h"
 
-enum { MOST_PAD = 1 << 16 };
-
 struct sizes {
     size_t planes, h, w, high, wide; /* before and after */
 };

@@ -108,7 +108,7 @@ var *op_rgb_norm(tape *t, var *x, var *weight, const struct batch_norm *bn, size
         return node_fail(n, ST_USAGE,
                          "it is for constant pictures and 3x3 filters of three colours; use the convolution and "
                          "norm_act_pool");
-    if (!conv_fits(n, (struct conv_shape){1, pad}, dim) || !fits(n, &a, dim)) return NULL;
+    if (!conv_fits(n, &x->value, (struct conv_shape){1, pad}, dim) || !fits(n, &a, dim)) return NULL;
     NODE_TRY(n, node_out(n, 4, (size_t[]){dim[0], dim[1] / 2, dim[2] / 2, dim[3]}));
     NODE_TRY(n, node_save(n, MOMENTS, DT_F64, 2, (size_t[]){RGB_PATCH + 1, RGB_PATCH}));
     NODE_TRY(n, node_save(n, SCALED, n->type, 4, weight->value.dim));

@@ -12,15 +12,6 @@ tensor tensor_view(const tensor *x, int rank, const size_t *dim)
     return view;
 }
 
-tensor tensor_rows(const tensor *x, size_t from, size_t to)
-{
-    tensor rows = *x;
-    assert(from <= to && to <= x->dim[0]);
-    rows.dim[0] = to - from;
-    rows.data = (char *)x->data + from * tensor_span(x, 1, x->rank) * dtype_bytes(x->type);
-    return rows;
-}
-
 struct axis tensor_axis(const tensor *x, int axis)
 {
     return (struct axis){tensor_span(x, 0, axis), x->dim[axis], tensor_span(x, axis + 1, x->rank)};

@@ -73,6 +73,12 @@ struct conv_affine_args {
     bool pool;
 };
 
+/* The same of pictures [n, c, h, w] as they come, with so many zeros around them; `ready` is for maps of that size. */
+struct conv_enter_args {
+    struct conv_affine_args conv; /* x: the pictures; shape.pad: 0 */
+    size_t top, left, bottom, right;
+};
+
 /* Batch norm of x [..., c], plus that of a residual of the same shape, then an activation (u above 0, else slope u; 1:
  * none; not negative), then with `pool` the largest of each 2 x 2 square of [n, h, w, c] as in max_pool2. */
 struct norm_act_args {

@@ -67,3 +67,12 @@ const char *tensor_shape_text(const tensor *x, char buffer[SHAPE_TEXT])
     snprintf(buffer + at, SHAPE_TEXT - (size_t)at, "]");
     return buffer;
 }
+
+tensor tensor_rows(const tensor *x, size_t from, size_t to)
+{
+    tensor rows = *x;
+    assert(from <= to && to <= x->dim[0]);
+    rows.dim[0] = to - from;
+    rows.data = (char *)x->data + from * tensor_span(x, 1, x->rank) * dtype_bytes(x->type);
+    return rows;
+}

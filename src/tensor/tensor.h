@@ -37,4 +37,6 @@ enum { SHAPE_TEXT = 160 };
 const char *tensor_shape_text(const tensor *x, char buffer[SHAPE_TEXT]);
 /* Product of dims [from, to). */
 size_t tensor_span(const tensor *x, int from, int to);
+/* Places [from, to) of the first axis, where they lie. */
+tensor tensor_rows(const tensor *x, size_t from, size_t to);
 #endif

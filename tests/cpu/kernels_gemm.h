@@ -216,4 +216,15 @@ CHECK_KERNEL(transpose)
         if (columns == 125) BENCH(rows * columns, transpose, (rows, columns, x, step, got, y_row));
         check_release(c);
     }
+    static const size_t colours[] = {0, 1, 3, 4, 7, 8, 9, 23, 64, 226}; /* three rows, one behind the other */
+    for (size_t i = 0; i < sizeof colours / sizeof *colours; i++) {
+        const size_t columns = colours[i], step = columns + i % 4;
+        const real *x = check_random(c, 3 * step, -4, 4);
+        real *want = check_blank(c, 3 * columns), *got = check_blank(c, 3 * columns);
+        ref->transpose(3, columns, x, step, want, 3);
+        alt->transpose(3, columns, x, step, got, 3);
+        check_exact(c, got, want, 3 * columns);
+        if (columns == 226) BENCH(3 * columns, transpose, (3, columns, x, step, got, 3));
+        check_release(c);
+    }
 }

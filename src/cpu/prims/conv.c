@@ -245,7 +245,7 @@ done:
 
 static struct R(frame) frame_of(const tensor *x, size_t step, ptrdiff_t top, ptrdiff_t left, size_t width)
 {
-    return (struct R(frame)){reals(x), x->dim[1], x->dim[2], x->dim[3], step, top, left, width};
+    return (struct R(frame)){reals(x), x->dim[1], x->dim[2], x->dim[3], step, top, left, width, NULL};
 }
 
 /* A convolution forward, each way: by products, and by Winograd's method where that fits. */
@@ -295,10 +295,12 @@ static const real *ready_as(const struct conv_ready *ready, enum ready_form form
     return ready && ready->form == (int)form ? ready->memory : NULL;
 }
 
-/* y = the convolution of x, and what `end` says. */
-static status forward(struct device *d, const struct conv_affine_args *a, struct R(epilogue) end, const tensor *y)
+/* y = the convolution of x, which is read through `from` if that is not NULL, and what `end` says. */
+static status forward(struct device *d, const struct conv_affine_args *a, const struct R(frame) *from,
+                      struct R(epilogue) end, const tensor *y)
 {
     struct ways c = ways_of(d, a->x, a->w, a->shape);
+    if (from) c.products.from = c.winograd.from = *from;
     if (c.rgb)
         return R(rgb_conv)(d, &c.products.from, c.products.n, c.products.oh, c.products.ow, a->w, &end, reals(y));
     c.winograd.to = c.products.to = reals(y);
@@ -311,7 +313,7 @@ static status forward(struct device *d, const struct conv_affine_args *a, struct
 status R(prim_conv2d)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s, tensor *y)
 {
     const struct conv_affine_args a = {.x = x, .w = w, .shape = s};
-    return forward(d, &a, (struct R(epilogue)){.add = false}, y);
+    return forward(d, &a, NULL, (struct R(epilogue)){.add = false}, y);
 }
 
 /* Whether a ceiling has been met when forward is done: not where another way than products was taken. */
@@ -321,16 +323,33 @@ static bool cut_on_the_way(struct device *d, const struct conv_affine_args *a)
     return a->scale && a->slope == 0 && !c.rgb && !c.fits;
 }
 
-status R(prim_conv2d_affine)(struct device *d, const struct conv_affine_args *a, tensor *y)
+static status affine(struct device *d, const struct conv_affine_args *a, const struct R(frame) *from, tensor *y)
 {
     struct R(epilogue) end = {.slope = (real)a->slope, .pool = a->pool, .ceiling = (real)a->ceiling};
     if (a->scale) {
         end.scale = reals(a->scale);
         end.shift = reals(a->shift);
     }
-    const status st = forward(d, a, end, y);
+    const status st = forward(d, a, from, end, y);
     if (st != OK || !(a->ceiling > 0) || cut_on_the_way(d, a)) return st;
     return R(prim_clip)(d, y, -REAL_MAX, a->ceiling, y);
+}
+
+status R(prim_conv2d_affine)(struct device *d, const struct conv_affine_args *a, tensor *y)
+{
+    return affine(d, a, NULL, y);
+}
+
+status R(prim_conv2d_enter)(struct device *d, const struct conv_enter_args *a, tensor *y)
+{
+    const tensor *x = a->conv.x;
+    const size_t h = x->dim[2], w = x->dim[3], width = a->left + w + a->right;
+    const struct R(frame) from = {reals(x),           h,     w,         x->dim[1], 1, (ptrdiff_t)a->top,
+                                  (ptrdiff_t)a->left, width, KERNELS(d)};
+    const tensor framed = {x->type, 4, {x->dim[0], a->top + h + a->bottom, width, x->dim[1]}, x->data};
+    struct conv_affine_args conv = a->conv;
+    conv.x = &framed; /* for its shape: the border belongs to it */
+    return affine(d, &conv, &from, y);
 }
 
 status R(prim_conv2d_prepare)(struct device *d, const tensor *x, const tensor *w, struct conv_shape s,

@@ -88,8 +88,8 @@ status R(prim_conv2d_grad_w)(struct device *d, const tensor *x, const tensor *dy
                        .ow = dy->dim[2],
                        .out = dw->dim[0]};
     void *memory;
-    c.from = (struct R(frame)){reals(x), x->dim[1],      x->dim[2],      in,
-                               1,        (ptrdiff_t)pad, (ptrdiff_t)pad, x->dim[2] + 2 * pad};
+    c.from = (struct R(frame)){reals(x),       x->dim[1],      x->dim[2],           in,  1,
+                               (ptrdiff_t)pad, (ptrdiff_t)pad, x->dim[2] + 2 * pad, NULL};
     if (R(winograd_fits)(d, dw, s, dy->dim[1], dy->dim[2])) {
         struct R(winograd) w = {.d = d, .k = c.k, .from = c.from, .n = n, .oh = c.oh, .ow = c.ow, .out = c.out};
         return R(winograd_grad_w)(&w, c.dy, c.dw);

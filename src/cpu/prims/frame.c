@@ -11,9 +11,11 @@ static struct range inside(ptrdiff_t border, size_t step, size_t count, size_t s
     return (struct range){size_min(from, to), to};
 }
 
-static void copy_row(const struct R(frame) *f, const real *row, real *out)
+/* Row y of a picture, y * step rows below the frame's top, between zeros. */
+static void copy_row(const struct R(frame) *f, const real *picture, size_t y, real *out)
 {
     const struct range x = inside(f->left, f->step, f->w, f->width);
+    const real *row = picture + y * f->w * (f->planes ? 1 : f->c);
     const size_t pixel = f->c * sizeof *out;
     if (x.from == x.to) {
         memset(out, 0, f->width * pixel);
@@ -23,7 +25,8 @@ static void copy_row(const struct R(frame) *f, const real *row, real *out)
     memset(out, 0, first * pixel);
     if (f->step == 1) {
         const size_t last = first + (x.to - x.from);
-        memcpy(out + first * f->c, row + x.from * f->c, (x.to - x.from) * pixel);
+        if (f->planes) f->planes->transpose(f->c, x.to - x.from, row + x.from, f->h * f->w, out + first * f->c, f->c);
+        else memcpy(out + first * f->c, row + x.from * f->c, (x.to - x.from) * pixel);
         memset(out + last * f->c, 0, (f->width - last) * pixel);
         return;
     }
@@ -38,6 +41,6 @@ void R(frame_copy)(const struct R(frame) *f, size_t picture, size_t from, size_t
         const ptrdiff_t y = (ptrdiff_t)(from + i) - f->top;
         const bool empty = y < 0 || (size_t)y % f->step || (size_t)y / f->step >= f->h;
         if (empty) memset(out, 0, f->width * f->c * sizeof *out);
-        else copy_row(f, data + (size_t)y / f->step * f->w * f->c, out);
+        else copy_row(f, data, (size_t)y / f->step, out);
     }
 }

@@ -28,7 +28,7 @@ static inline struct rgb_bands rgb_bands_of(size_t n, size_t rows, size_t most_r
 static inline struct R(frame) R(rgb_frame)(const tensor *x, size_t pad)
 {
     const ptrdiff_t border = (ptrdiff_t)pad;
-    return (struct R(frame)){reals(x), x->dim[1], x->dim[2], 3, 1, border, border, x->dim[2] + 2 * pad};
+    return (struct R(frame)){reals(x), x->dim[1], x->dim[2], 3, 1, border, border, x->dim[2] + 2 * pad, NULL};
 }
 
 /* Where number i of a patch stands among the 27 weights of an output. */

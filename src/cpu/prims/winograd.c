@@ -47,7 +47,8 @@ void R(winograd_patches)(const struct R(winograd) *c, size_t first, size_t count
         const size_t tile = first + t, picture = tile / (c->down * c->across);
         const size_t top = tile / c->across % c->down * WINOGRAD_TILE, left = tile % c->across * WINOGRAD_TILE;
         const ptrdiff_t y = (ptrdiff_t)top - c->from.top, x = (ptrdiff_t)left - c->from.left;
-        if (y >= 0 && x >= 0 && (size_t)y + WINOGRAD_PATCH <= c->from.h && (size_t)x + WINOGRAD_PATCH <= c->from.w) {
+        if (!c->from.planes && y >= 0 && x >= 0 && (size_t)y + WINOGRAD_PATCH <= c->from.h &&
+            (size_t)x + WINOGRAD_PATCH <= c->from.w) {
             const real *at = c->from.data + (picture * c->from.h + (size_t)y) * line + (size_t)x * in;
             c->k->winograd_input(in, at, line, in, v + t * in, step);
             continue;

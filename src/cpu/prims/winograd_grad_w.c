@@ -47,7 +47,7 @@ static void spread(const struct grad_w *g, size_t tile, real *m, real *patch)
         c->k->winograd_output_grad(c->out, at, line, c->out, m, g->m_step);
         return;
     }
-    const struct R(frame) f = {g->dy, c->oh, c->ow, c->out, 1, 0, -(ptrdiff_t)x, WINOGRAD_TILE};
+    const struct R(frame) f = {g->dy, c->oh, c->ow, c->out, 1, 0, -(ptrdiff_t)x, WINOGRAD_TILE, NULL};
     R(frame_copy)(&f, picture, y, WINOGRAD_TILE, patch);
     c->k->winograd_output_grad(c->out, patch, WINOGRAD_TILE * c->out, c->out, m, g->m_step);
 }

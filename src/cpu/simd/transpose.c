@@ -1,6 +1,7 @@
 /* transpose.c - turning a matrix around in blocks that fit the registers: 8 x 8 floats or 4 x 4 doubles.
  *
- * Both instruction sets use 256-bit vectors here: the work is shuffles, of which wider ones are not more. */
+ * Both instruction sets use 256-bit vectors here: the work is shuffles, of which wider ones are not more. Three rows, the
+ * colours of a picture, are too few for such blocks: they have a way of their own to become the triples of its pixels. */
 #include "cpu/simd/vec.h"
 #include <immintrin.h>
 
@@ -28,6 +29,21 @@ static inline void block(const float *x, size_t x_row, float *y, size_t y_row)
     }
     for (int i = 0; i < 8; i++) _mm256_storeu_ps(y + (size_t)i * y_row, a[i]);
 }
+
+/* BLOCK columns of three rows, one behind the other. Numbers are laid out three times over, of which blends keep one. */
+static inline void triples(const float *x, size_t x_row, float *y)
+{
+    const __m256 r = _mm256_loadu_ps(x), g = _mm256_loadu_ps(x + x_row), b = _mm256_loadu_ps(x + 2 * x_row);
+    const __m256i front = _mm256_setr_epi32(0, 0, 0, 1, 1, 1, 2, 2), middle = _mm256_setr_epi32(2, 3, 3, 3, 4, 4, 4, 5),
+                  back = _mm256_setr_epi32(5, 5, 6, 6, 6, 7, 7, 7);
+#define MIX(order, gs, bs) \
+    _mm256_blend_ps(_mm256_blend_ps(_mm256_permutevar8x32_ps(r, order), _mm256_permutevar8x32_ps(g, order), gs), \
+                    _mm256_permutevar8x32_ps(b, order), bs)
+    _mm256_storeu_ps(y, MIX(front, 0x92, 0x24));
+    _mm256_storeu_ps(y + 8, MIX(middle, 0x24, 0x49));
+    _mm256_storeu_ps(y + 16, MIX(back, 0x49, 0x92));
+#undef MIX
+}
 #else
 enum { BLOCK = 4 };
 
@@ -42,6 +58,18 @@ static inline void block(const double *x, size_t x_row, double *y, size_t y_row)
     _mm256_storeu_pd(y + 2 * y_row, _mm256_permute2f128_pd(a, c, 0x31));
     _mm256_storeu_pd(y + 3 * y_row, _mm256_permute2f128_pd(b, d, 0x31));
 }
+
+static inline void triples(const double *x, size_t x_row, double *y)
+{
+    const __m256d r = _mm256_loadu_pd(x), g = _mm256_loadu_pd(x + x_row), b = _mm256_loadu_pd(x + 2 * x_row);
+#define MIX(order, gs, bs) \
+    _mm256_blend_pd(_mm256_blend_pd(_mm256_permute4x64_pd(r, order), _mm256_permute4x64_pd(g, order), gs), \
+                    _mm256_permute4x64_pd(b, order), bs)
+    _mm256_storeu_pd(y, MIX(_MM_SHUFFLE(1, 0, 0, 0), 0x2, 0x4));
+    _mm256_storeu_pd(y + 4, MIX(_MM_SHUFFLE(2, 2, 1, 1), 0x9, 0x2));
+    _mm256_storeu_pd(y + 8, MIX(_MM_SHUFFLE(3, 3, 3, 2), 0x4, 0x9));
+#undef MIX
+}
 #endif
 
 static void edge(size_t rows, size_t columns, const real *x, size_t x_row, real *y, size_t y_row)
@@ -52,8 +80,10 @@ static void edge(size_t rows, size_t columns, const real *x, size_t x_row, real 
 
 void K(transpose)(size_t rows, size_t columns, const real *x, size_t x_row, real *y, size_t y_row)
 {
-    const size_t whole_rows = rows / BLOCK * BLOCK, whole_columns = columns / BLOCK * BLOCK;
-    for (size_t i = 0; i < whole_rows; i += BLOCK)
+    const bool colours = rows == 3 && y_row == 3;
+    const size_t whole_rows = colours ? 3 : rows / BLOCK * BLOCK, whole_columns = columns / BLOCK * BLOCK;
+    for (size_t j = 0; colours && j < whole_columns; j += BLOCK) triples(x + j, x_row, y + j * 3);
+    for (size_t i = 0; !colours && i < whole_rows; i += BLOCK)
         for (size_t j = 0; j < whole_columns; j += BLOCK) block(x + i * x_row + j, x_row, y + j * y_row + i, y_row);
     edge(whole_rows, columns - whole_columns, x + whole_columns, x_row, y + whole_columns * y_row, y_row);
     edge(rows - whole_rows, columns, x + whole_rows * x_row, x_row, y + whole_rows, y_row);
