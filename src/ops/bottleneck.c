@@ -6,7 +6,7 @@
 #include "ops/ops.h"
 #include "ops/steps.h"
 
-enum { EXPAND, DEPTHWISE, PROJECT, LAYERS, SHORTEST_ROW = 14, FEWEST_ROWS = 28 };
+enum { EXPAND, DEPTHWISE, PROJECT, LAYERS, SHORTEST_ROW = 7, FEWEST_ROWS = 28 };
 
 struct attr {
     struct norm_running of[LAYERS];

@@ -1,12 +1,21 @@
 /* bottleneck.c - an inverted residual block whose inner maps, six times as wide as its ends, are never stored.
  *
  * A piece makes some rows of one picture's result, a few at a time: it widens the rows of x under them into memory that stays
- * in the cache, with zeros beside them, so that the depthwise kernel meets no edge; then come the depthwise rows, and the
- * product that narrows them. Widened rows that the next few need as well are moved to the front. */
+ * in the cache, with zeros above and below the picture's; then come the depthwise rows, and the product that narrows them.
+ * Widened rows that the next few need as well are moved to the front. Long rows have zeros beside them, so that the depthwise
+ * kernel meets no edge; short ones have none, so that many rows are one product. */
 #include "cpu/prims/depthwise.h"
 #include <string.h>
 
-enum { WIDE_BYTES = 320 << 10, PIECES = 4, FEW_PICTURES = 4, FEWEST_ROWS = 14 };
+enum {
+    WIDE_BYTES = 400 << 10, /* of widened rows, and of depthwise ones made straight from the map: parts of a cache */
+    INNER_BYTES = 64 << 10,
+    TOGETHER = 4,  /* rows that the depthwise kernel makes together */
+    LONG_ROW = 14, /* pixels */
+    PIECES = 4,    /* of a picture, where they are fewer than FEW_PICTURES; of no fewer rows than FEWEST_ROWS */
+    FEW_PICTURES = 4,
+    FEWEST_ROWS = 14
+};
 
 struct block {
     struct device *d;
@@ -16,62 +25,74 @@ struct block {
     size_t h, w, in, hidden, out, oh, ow, kh, kw;
     struct depthwise_shape s;
     real ceiling;
-    bool residual;
-    size_t line;          /* numbers of a widened row with its zeros */
-    size_t band, held;    /* rows of the result at a time; widened rows under them */
-    size_t share, shares; /* rows of a piece; pieces of a picture */
+    bool residual, beside; /* beside: widened rows have zeros at their ends */
+    size_t line;           /* numbers of a widened row with its zeros */
+    size_t band, held;     /* rows of the result at a time; widened rows under them */
+    size_t share, shares;  /* rows of a piece; pieces of a picture */
     real *to;
 };
 
-/* What a piece holds: widened rows [from, to) of the picture, the first at the front. */
+/* What a piece holds: widened rows [from, to), the first at the front; those of zeros above and below the picture count. */
 struct rows {
     real *wide, *inner;
     size_t from, to;
 };
 
-/* Rows of the map under rows [first, end) of the result. */
-static struct range rows_under(const struct block *b, size_t first, size_t end)
+/* `rows` rows of the picture, the first of which is number `from`. */
+static void widen_rows(const struct block *b, const real *picture, size_t from, size_t rows, real *wide)
 {
-    const size_t at = first * b->s.stride, last = (end - 1) * b->s.stride + b->kh;
-    return (struct range){at > b->s.top ? at - b->s.top : 0, size_min(b->h, last > b->s.top ? last - b->s.top : 0)};
+    const size_t width = b->k->gemm_width, line = b->w * b->in, together = b->beside ? 1 : rows;
+    const struct gemm_end finish = {.scale = b->scale[0], .shift = b->shift[0], .ceiling = (double)b->ceiling};
+    for (size_t i = 0; i < rows; i += together)
+        b->k->gemm_affine(1, 0, 0, together * b->w, b->hidden, b->in, picture + (from + i) * line, b->in, 1, b->expand,
+                          width, b->in * width, wide + i * b->line + (b->beside ? b->s.left * b->hidden : 0), b->hidden,
+                          &finish);
 }
 
 static void widen(const struct block *b, const real *picture, struct range need, struct rows *r)
 {
-    const size_t width = b->k->gemm_width;
     if (r->to > need.from) { /* some are there */
         memmove(r->wide, r->wide + (need.from - r->from) * b->line, (r->to - need.from) * b->line * sizeof(real));
     } else {
         r->to = need.from;
     }
     r->from = need.from;
-    for (; r->to < need.to; r->to++) {
-        const struct gemm_end finish = {.scale = b->scale[0], .shift = b->shift[0], .ceiling = (double)b->ceiling};
-        real *row = r->wide + (r->to - r->from) * b->line + b->s.left * b->hidden;
-        b->k->gemm_affine(1, 0, 0, b->w, b->hidden, b->in, picture + r->to * b->w * b->in, b->in, 1, b->expand, width,
-                          b->in * width, row, b->hidden, &finish);
-    }
+    const size_t first = size_min(need.to, size_max(r->to, b->s.top)),
+                 end = size_max(first, size_min(need.to, b->s.top + b->h));
+    real *at = r->wide + (r->to - r->from) * b->line;
+    memset(at, 0, (first - r->to) * b->line * sizeof(real));
+    widen_rows(b, picture, first - b->s.top, end - first, at + (first - r->to) * b->line);
+    memset(at + (end - r->to) * b->line, 0, (need.to - end) * b->line * sizeof(real));
+    r->to = need.to;
 }
 
-/* Rows [first, end) of the result's depthwise map, one behind the other. */
-static void meet(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r)
+/* Rows [first, end) of the result's depthwise map, one behind the other. Widened rows have their zeros around them, so that all
+ * are made by one call. */
+static void meet(const struct block *b, const real *picture, size_t first, size_t end, struct rows *r)
 {
-    const struct depthwise_rows form = {.columns = b->expand ? b->s.left + b->w + b->s.right : b->w,
-                                        .line = b->line,
-                                        .taps = b->kw,
-                                        .stride = b->s.stride,
-                                        .left = b->expand ? 0 : b->s.left,
-                                        .pixels = b->ow,
-                                        .channels = b->hidden,
-                                        .scale = b->scale[1],
-                                        .shift = b->shift[1],
-                                        .ceiling = (double)b->ceiling};
-    const struct depthwise_over over = {.x = b->expand ? r->wide : picture,
-                                        .taps = b->taps,
-                                        .first = b->expand ? r->from : 0,
-                                        .h = b->h,
-                                        .kh = b->kh,
-                                        .top = b->s.top};
+    struct depthwise_rows form = {.line = b->line,
+                                  .taps = b->kw,
+                                  .stride = b->s.stride,
+                                  .pixels = b->ow,
+                                  .channels = b->hidden,
+                                  .scale = b->scale[1],
+                                  .shift = b->shift[1],
+                                  .ceiling = (double)b->ceiling};
+    if (b->expand) {
+        const size_t from = first * b->s.stride;
+        widen(b, picture, (struct range){from, from + (end - first - 1) * b->s.stride + b->kh}, r);
+        form.x = r->wide;
+        form.columns = b->beside ? b->s.left + b->w + b->s.right : b->w;
+        form.left = b->beside ? 0 : b->s.left;
+        form.w = b->taps;
+        form.rows = b->kh;
+        form.height = end - first;
+        b->k->depthwise(&form, r->inner);
+        return;
+    }
+    const struct depthwise_over over = {.x = picture, .taps = b->taps, .h = b->h, .kh = b->kh, .top = b->s.top};
+    form.columns = b->w;
+    form.left = b->s.left;
     R(depthwise_band)(b->k, &form, &over, first, end, r->inner);
 }
 
@@ -88,7 +109,7 @@ static void narrow(const struct block *b, const real *picture, size_t first, siz
 static void put_zeros(const struct block *b, real *wide)
 {
     const size_t left = b->s.left * b->hidden, right = b->s.right * b->hidden;
-    for (size_t i = 0; i < b->held; i++, wide += b->line) {
+    for (size_t i = 0; b->beside && i < b->held; i++, wide += b->line) {
         memset(wide, 0, left * sizeof(real));
         memset(wide + b->line - right, 0, right * sizeof(real));
     }
@@ -113,23 +134,31 @@ static status block_piece(void *context, size_t piece, size_t worker)
     if (b->expand) put_zeros(b, r.wide);
     for (size_t first = mine.from; first < mine.to; first += b->band) {
         const size_t end = size_min(mine.to, first + b->band);
-        if (b->expand) widen(b, x, rows_under(b, first, end), &r);
         meet(b, x, first, end, &r);
         narrow(b, x, first, end, &r, b->to + picture * b->oh * b->ow * b->out);
     }
     return OK;
 }
 
+/* Rows of the result at a time: so many that what is widened, or else met, under them stays in the cache, and a multiple of what the
+ * depthwise kernel makes together. */
+static size_t rows_at_a_time(const struct block *b)
+{
+    const size_t line = size_max(1, b->line * sizeof(real)), inner = size_max(1, b->ow * b->hidden * sizeof(real));
+    const size_t wide = WIDE_BYTES / line, rows = wide > b->kh ? (wide - b->kh) / b->s.stride + 1 : 1;
+    const size_t most = b->expand ? rows : size_max(1, INNER_BYTES / inner);
+    return most > TOGETHER ? most / TOGETHER * TOGETHER : most;
+}
+
 /* How the work is cut: by the shape alone. */
 static void cut(struct block *b, size_t pictures)
 {
-    b->line = (b->expand ? b->s.left + b->w + b->s.right : b->w) * b->hidden;
-    const size_t each = size_max(1, WIDE_BYTES / size_max(1, b->line * sizeof(real)));
-    b->band = each > b->kh ? (each - b->kh) / b->s.stride + 1 : 1;
+    b->beside = b->expand && b->w >= LONG_ROW;
+    b->line = (b->beside ? b->s.left + b->w + b->s.right : b->w) * b->hidden;
     b->shares = pictures >= FEW_PICTURES ? 1 : PIECES;
     b->share = size_max(size_div_up(b->oh, b->shares), FEWEST_ROWS); /* rows at a piece's ends are widened twice */
     b->shares = size_div_up(b->oh, b->share);
-    b->band = size_min(b->band, size_min(b->share, b->oh));
+    b->band = size_min(rows_at_a_time(b), size_min(b->share, b->oh));
     b->held = (b->band - 1) * b->s.stride + b->kh;
 }
 

@@ -59,7 +59,7 @@ void R(depthwise_band)(const kernel_table *k, const struct depthwise_rows *form,
     struct depthwise_rows rows = *form;
     for (; from < to; from += rows.height, y += rows.height * rows.pixels * rows.channels) {
         const struct range within = rows_within(over->h, over->kh, over->top, rows.stride, from);
-        rows.x = over->x + (from * rows.stride + within.from - over->top - over->first) * rows.line;
+        rows.x = over->x + (from * rows.stride + within.from - over->top) * rows.line;
         rows.w = over->taps + within.from * rows.taps * rows.channels;
         rows.rows = within.to - within.from;
         rows.height = size_max(1, whole_rows(over, rows.stride, (struct range){from, to}));

@@ -7,10 +7,10 @@
 /* [c, 1, kh, kw] to [kh * kw][c]. */
 void R(depthwise_order)(const tensor *w, real *taps);
 
-/* A map that filters run over, or some of its rows. */
+/* A map that filters run over. */
 struct depthwise_over {
-    const real *x, *taps; /* the rows that are there, one behind the other; [kh * kw][c] */
-    size_t first, h;      /* the first of them; how many the whole map has */
+    const real *x, *taps; /* the map; [kh * kw][c] */
+    size_t h;             /* its rows */
     size_t kh, top;       /* rows of the filter; zeros above the map */
 };
 
