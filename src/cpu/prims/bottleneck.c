@@ -66,34 +66,37 @@ static void widen(const struct block *b, const real *picture, struct range need,
     r->to = need.to;
 }
 
-/* Rows [first, end) of the result's depthwise map, one behind the other. Widened rows have their zeros around them, so that all
- * are made by one call. */
+static struct depthwise_rows depthwise_form(const struct block *b)
+{
+    return (struct depthwise_rows){.columns = b->beside ? b->s.left + b->w + b->s.right : b->w,
+                                   .line = b->line,
+                                   .w = b->taps,
+                                   .rows = b->kh,
+                                   .taps = b->kw,
+                                   .stride = b->s.stride,
+                                   .left = b->beside ? 0 : b->s.left,
+                                   .pixels = b->ow,
+                                   .channels = b->hidden,
+                                   .scale = b->scale[1],
+                                   .shift = b->shift[1],
+                                   .ceiling = (double)b->ceiling};
+}
+
+/* Rows [first, end) of the result's depthwise map, one behind the other: by one call from widened rows, which no row of the filter
+ * leaves. */
 static void meet(const struct block *b, const real *picture, size_t first, size_t end, struct rows *r)
 {
-    struct depthwise_rows form = {.line = b->line,
-                                  .taps = b->kw,
-                                  .stride = b->s.stride,
-                                  .pixels = b->ow,
-                                  .channels = b->hidden,
-                                  .scale = b->scale[1],
-                                  .shift = b->shift[1],
-                                  .ceiling = (double)b->ceiling};
+    const size_t from = first * b->s.stride;
+    struct depthwise_rows form = depthwise_form(b);
     if (b->expand) {
-        const size_t from = first * b->s.stride;
         widen(b, picture, (struct range){from, from + (end - first - 1) * b->s.stride + b->kh}, r);
         form.x = r->wide;
-        form.columns = b->beside ? b->s.left + b->w + b->s.right : b->w;
-        form.left = b->beside ? 0 : b->s.left;
-        form.w = b->taps;
-        form.rows = b->kh;
         form.height = end - first;
         b->k->depthwise(&form, r->inner);
-        return;
+    } else {
+        const struct depthwise_over over = {.x = picture, .taps = b->taps, .h = b->h, .kh = b->kh, .top = b->s.top};
+        R(depthwise_band)(b->k, &form, &over, first, end, r->inner);
     }
-    const struct depthwise_over over = {.x = picture, .taps = b->taps, .h = b->h, .kh = b->kh, .top = b->s.top};
-    form.columns = b->w;
-    form.left = b->s.left;
-    R(depthwise_band)(b->k, &form, &over, first, end, r->inner);
 }
 
 static void narrow(const struct block *b, const real *picture, size_t first, size_t end, const struct rows *r, real *to)
