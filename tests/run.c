@@ -61,8 +61,9 @@ void test_skip(const char *reason) { skipped = reason; }
 
 bool test_is_about_figures(void)
 {
-    if (UNDER_SANITIZER) test_skip("it compares figures, which the build without sanitizers does");
-    return UNDER_SANITIZER;
+    const bool slow = UNDER_SANITIZER || UNDER_COVERAGE;
+    if (slow) test_skip("it compares figures, which the usual build does");
+    return slow;
 }
 
 uint64_t test_seed(void) { return seed; }

@@ -28,6 +28,11 @@
 #endif
 #endif
 #define UNDER_SANITIZER (UNDER_ASAN || UNDER_TSAN)
+#ifdef CENTRA_COVERAGE /* tools/coverage.sh */
+#define UNDER_COVERAGE 1
+#else
+#define UNDER_COVERAGE 0
+#endif
 
 struct test {
     const char *name, *file;
@@ -40,7 +45,7 @@ void test_skip(const char *reason); /* marks the running test as skipped, loudly
 /* CENTRA_TEST_BRIEF: under tools that slow a device down a thousandfold, the fewest cases that reach every kernel. */
 bool test_brief(void);
 /* For tests that compare figures and run no code that others do not: true, and the test is marked as skipped, under a
- * sanitizer, where computing the figures takes minutes. The usual build compares them. */
+ * sanitizer or counters of coverage, where computing the figures takes minutes. The usual build compares them. */
 bool test_is_about_figures(void);
 uint64_t test_seed(void); /* --seed N, else fixed; printed when something fails */
 /* A random stream for this test, from the seed and the test's name. */
