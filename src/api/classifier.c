@@ -106,11 +106,7 @@ static status write_words(centra_classifier *c)
 {
     text t = {0};
     text_add(&t, c->head->name);
-    for (const struct option *o = c->head->options; o && o->type != OPTION_END; o++) {
-        text value = {0};
-        if (option_text(o, c->head_settings, &value)) text_addf(&t, " %s=%s", o->name, text_string(&value));
-        text_free(&value);
-    }
+    options_text(c->head->options, "", c->head_settings, &t);
     const status st = text_status(&t);
     if (st == OK) c->words = t.data;
     else text_free(&t);

@@ -31,7 +31,7 @@ struct calibration {
     size_t count;  /* 0: nothing could be left out, or nobody has asked */
     double mean, spread;
     double temperature; /* probabilities are raised to 1 / temperature, then sum to 1 again */
-    char *head;         /* owned: the head that it holds for, as head_words writes it; NULL: none was made */
+    char *head;         /* owned: the head that it holds for, in a classifier's words; NULL: none was made */
 };
 
 struct centra_support {

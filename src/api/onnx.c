@@ -276,23 +276,11 @@ done:
     return st;
 }
 
-/* "net.width=64" for each option, as a card says them (eval/card.h). */
-static void add_options(const centra_net *n, text *to)
-{
-    for (const struct option *o = n->net->options; o && o->type != OPTION_END; o++) {
-        const size_t before = to->length;
-        text_addf(to, "%snet.%s=", before ? " " : "", o->name);
-        if (option_text(o, n->settings, to) || text_status(to) != OK) continue;
-        to->length = before; /* it has no value */
-        to->data[before] = '\0';
-    }
-}
-
 static status add_meta(struct onnx_writer *w)
 {
     text options = {0}, extractor = {0};
     status st = OK;
-    add_options(w->net, &options);
+    options_text(w->net->net->options, "net.", w->net->settings, &options); /* as a card says them (eval/card.h) */
     extractor_add_name(&w->net->extractor,
                        &extractor); /* what the model's heads take of the map: for the caller to do */
     TRY(text_status(&options));

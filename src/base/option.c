@@ -79,6 +79,17 @@ bool option_text(const struct option *o, const void *settings, text *to)
     return s != NULL;
 }
 
+void options_text(const struct option *table, const char *prefix, const void *settings, text *to)
+{
+    for (const struct option *o = table; o && o->type != OPTION_END; o++) {
+        text value = {0};
+        if (option_text(o, settings, &value))
+            text_addf(to, "%s%s%s=%s", to->length ? " " : "", prefix, o->name, text_string(&value));
+        if (to->st == OK) to->st = value.st;
+        text_free(&value);
+    }
+}
+
 static void add_choices(text *to, const struct option *o, const char *between)
 {
     for (const char *const *c = o->choices; *c; c++) {

@@ -92,6 +92,8 @@ status option_set(const struct option *table, const char *prefix, const char *na
 const struct option *option_find(const struct option *table, const char *name);
 /* The value in the settings as text that option_set reads back; false when there is none (a text that was not set). */
 bool option_text(const struct option *o, const void *settings, text *to);
+/* "net.width=64" with the prefix "net.", for every option that has a value; a space before each but at the text's beginning. */
+void options_text(const struct option *table, const char *prefix, const void *settings, text *to);
 /* The default as text ("0.5", "auto", ""), and the range ("between 0 and 1", "one of a, b, c", ""). */
 void option_default_text(const struct option *o, text *to);
 void option_range_text(const struct option *o, text *to);

@@ -2,17 +2,6 @@
 #include "eval/card.h"
 #include <string.h>
 
-static void add_options(text *to, const char *prefix, const struct option *table, const void *settings)
-{
-    for (const struct option *o = table; o && o->type != OPTION_END; o++) {
-        text value = {0};
-        if (option_text(o, settings, &value))
-            text_addf(to, "%s%s%s=%s", to->length ? " " : "", prefix, o->name, text_string(&value));
-        if (to->st == OK) to->st = value.st;
-        text_free(&value);
-    }
-}
-
 static void add_numbers(text *to, const float v[3])
 {
     char number[NUMBER_BYTES];
@@ -30,8 +19,8 @@ status card_write(const struct model *m, const struct transform *t, struct card_
     for (size_t i = 0; i < CARD_LINES; i++) out[i] = (struct card_line){.key = keys[i]};
     text_add(&out[0].value, m->net->name);
     text_add(&out[1].value, m->head ? m->head->name : "");
-    add_options(&out[2].value, "net.", m->net->options, m->net_settings);
-    if (m->head) add_options(&out[2].value, "head.", m->head->options, m->head_settings);
+    options_text(m->net->options, "net.", m->net_settings, &out[2].value);
+    if (m->head) options_text(m->head->options, "head.", m->head_settings, &out[2].value);
     extractor_add_name(&m->extractor, &out[3].value);
     text_addf(&out[4].value, "%zu", t->side);
     text_addf(&out[5].value, "%zu", t->pad);
@@ -46,7 +35,7 @@ void card_add_setup(const struct net *net, const void *net_settings, const struc
                     const struct transform *t, text *to)
 {
     text options = {0};
-    add_options(&options, "", net->options, net_settings);
+    options_text(net->options, "", net_settings, &options);
     if (to->st == OK) to->st = options.st;
     text_addf(to, "%zu+%zu %s, ", t->side, t->pad, card_transforms[t->kind]);
     extractor_add_name(e, to);

@@ -165,6 +165,31 @@ TEST(option_words_for_help)
     }
 }
 
+/* Texts that are not set have no value, and nothing is cut where memory runs out in the middle. */
+TEST(options_text_is_whole_or_says_so)
+{
+    struct settings s;
+    options_default(table, &s);
+    s.shell = 1;
+    for (size_t n = 1;; n++) {
+        text t = {0};
+        const size_t live = alloc_live();
+        alloc_fail_at(n);
+        text_add(&t, "job");
+        options_text(table, "x.", &s, &t);
+        const bool failed = alloc_did_fail();
+        alloc_fail_at(0);
+        EXPECT_INT(text_status(&t), failed ? ST_MEMORY : OK);
+        if (!failed)
+            EXPECT_TEXT(text_string(&t),
+                        "job x.fast=no x.steps=40000 x.seed=1 x.lr=0.05 x.alpha=0.5 x.scale=1 x.solver=block "
+                        "x.shell=full x.title=none");
+        text_free(&t);
+        EXPECT_INT(alloc_live(), live);
+        if (!failed) break;
+    }
+}
+
 TEST(option_set_survives_failing_allocations)
 {
     static const char *const bad[][2] = {{"alpha", "7"}, {"steps", "x"}, {"solver", "blok"}, {"alhpa", "1"}};
