@@ -89,7 +89,7 @@ coverage: ## lines and branches of src/ that the tests run; build-coverage/html
 mutants: all ## changes one operator or constant of heads and ops at a time: do the tests notice? (an hour)
 	@JOBS=$(JOBS) tools/mutants.sh $(BUILD) $(COUNT) $(SEED)
 
-torture: all ## every command with each allocation, file and transfer failing once, full disks, signals (an hour)
+torture: all ## every command with each allocation, file and transfer failing once, full disks, signals (ten minutes)
 	@$(BUILD)/centra-torture $(BUILD)/centra $(BUILD)/torture-shim.so
 
 install: all ## to PREFIX (default /usr/local), below DESTDIR

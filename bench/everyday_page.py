@@ -92,6 +92,53 @@ def counted(found: list[tuple[str, int, str, str]]) -> list[str]:
     return out
 
 
+def places(found: list[tuple[str, str, str, int]]) -> str:
+    """conv4-cub (flowers 5-way 5, flowers all 10), ...; (model, set, way, shots) each"""
+    of = {m: ", ".join(f"{s} {'all' if way == 'all' else way + '-way'} {n}" for model, s, way, n in found if model == m)
+          for m in dict.fromkeys(f[0] for f in found)}
+    return "; ".join(f"{m} ({where})" for m, where in of.items())
+
+
+def cells_of(records: list[Record]) -> dict[tuple[str, str, str, int], list[Record]]:
+    out: dict[tuple[str, str, str, int], list[Record]] = {}
+    for r in records:
+        out.setdefault((r["model"], r["set"], r["way"], r["shot"]), []).append(r)
+    return dict(sorted(out.items()))
+
+
+def where_behind(records: list[Record]) -> list[str]:
+    """every cell where the standard head is behind the better of cosine and regression, whatever its classes and shots"""
+    found = [(k, against_rival(rows)) for k, rows in cells_of(records).items() if k[1] not in SEEN.get(k[0], ())]
+    behind = [k for k, f in found if f and verdict(*f[2:]) == "behind"]
+    return [f"With any number of classes and shots `{STANDARD}` is behind in {len(behind)} of {sum(f is not None for _, f in found)}"
+            + (f": {places(behind)}" if behind else "") + "."]
+
+
+def beside_slow_heads(records: list[Record]) -> list[str]:
+    """all classes at once, where heads were run that play fewer episodes: who is first, and who is well before the standard head"""
+    first: dict[str, list[tuple[str, str, str, int]]] = {}
+    before: dict[str, list[tuple[str, str, str, int]]] = {}
+    count = 0
+    for key, rows in cells_of([r for r in records if r["way"] == "all"]).items():
+        compared = {r["head"]: r["paired"][REGRESSION] for r in rows if REGRESSION in r["paired"]}
+        if STANDARD not in compared or len({r["episodes"] for r in rows}) < 2:
+            continue
+        count += 1
+        first.setdefault(max(compared, key=lambda h: compared[h]["difference"]), []).append(key)
+        for head, d in compared.items():
+            if d["difference"] - compared[STANDARD]["difference"] > d["ci95"]:
+                before.setdefault(head, []).append(key)
+    if not count:
+        return []
+    others = sorted((h for h in first if h != STANDARD), key=lambda h: -len(first[h]))
+    well = len({k for keys in before.values() for k in keys})
+    return [f"All classes at once beside the slow heads: `{STANDARD}` has the largest difference to regression on the same episodes in "
+            f"{len(first.get(STANDARD, []))} of {count}" + (", others in the rest:" if others else "."), "",
+            *[f"- `{h}` in {len(first[h])}: {places(first[h])}" for h in others],
+            *(["", f"In {well} of {count} a head is before it by more than that head's own interval:", ""] if before else []),
+            *[f"- `{h}`: {places(keys)}" for h, keys in sorted(before.items(), key=lambda b: -len(b[1]))]]
+
+
 def summary(records: list[Record]) -> str:
     played = [r for r in records if r.get("kind") != "unknown"]
     order = list(dict.fromkeys(r["model"] for r in played))
@@ -107,7 +154,10 @@ def summary(records: list[Record]) -> str:
                 few.append((model, shot, name, verdict(*found[2:])))
         out.append(f"| {model} | {way} | {shot} | " + " | ".join(cells) + " |")
     told = counted(few)
-    return "\n".join(out + (["", f"5 classes with 1 and 5 shots, `{STANDARD}` beside the better of the two on each set:", ""] + told if told else [])) + "\n"
+    if told:
+        out += ["", f"5 classes with 1 and 5 shots, `{STANDARD}` beside the better of the two on each set:", "", *told,
+                "", *where_behind(played), "", *beside_slow_heads(played)]
+    return "\n".join(out).rstrip("\n") + "\n"
 
 
 def unknown_table(rows: list[Record]) -> list[str]:

@@ -51,18 +51,21 @@ static void each_option(text *to, const struct command *command, option_writer w
         for (const struct option *o = tables[t]; o && o->type != OPTION_END; o++) write(to, command, o);
 }
 
-static bool option_seen(const struct family *f, size_t members, const char *name)
+/* Adds a line or word unless the text has it already, from `start` on. */
+static void add_once(text *to, size_t start, const char *before, const char *prefix, const char *name,
+                     const char *after)
 {
-    centra_option_info o;
-    for (size_t i = 0; i < members; i++)
-        for (size_t k = 0; f->option(i, k, &o); k++)
-            if (!strcmp(o.name, name)) return true;
-    return false;
+    const size_t end = to->length;
+    text_addf(to, "%s%s%s%s", before, prefix, name, after);
+    if (to->length == end || strstr(to->data + start, to->data + end) == to->data + end) return;
+    to->length = end;
+    to->data[end] = '\0';
 }
 
 /* "--head.alpha --head.beta ": every option that any head or network of the command has, once. */
 static void add_members(text *to, const struct command *command, const char *before, const char *after)
 {
+    const size_t start = to->length;
     const struct family *families[3];
     struct member m;
     centra_option_info o;
@@ -70,7 +73,7 @@ static void add_members(text *to, const struct command *command, const char *bef
     for (const struct family **f = families; *f; f++)
         for (size_t i = 0; (*f)->describe(i, &m); i++)
             for (size_t k = 0; k < m.option_count && (*f)->option(i, k, &o); k++)
-                if (!option_seen(*f, i, o.name)) text_addf(to, "%s%s%s%s", before, (*f)->prefix, o.name, after);
+                add_once(to, start, before, (*f)->prefix, o.name, after);
 }
 
 /* bash and zsh share one function; zsh runs it through bashcompinit. */

@@ -26,7 +26,7 @@ static const struct option deepemd_options[] = {
     OPT_INT(struct deepemd, batch, "sfc_batch", 4, 1, 1e6, "shots of one step of a fit"),
     OPT_INT(struct deepemd, seed, "sfc_seed", 0, 0, 1e15, "chooses the order of the shots in a fit"),
     OPT_FLOAT_INSIDE(struct deepemd, rate, "sfc_lr", 100, 0, 1e9,
-                     "learning rate of a fit; about 1 suits maps of few channels, such as Conv-4's"),
+                     "learning rate of a fit; with Conv-4 about 1 is better"),
     OPT_FLOAT(struct deepemd, momentum, "sfc_momentum", 0.9, 0, 1, "momentum of a fit"),
     OPT_FLOAT(struct deepemd, dampening, "sfc_dampening", 0.9, 0, 1, "dampening of a fit's momentum"),
     OPT_FLOAT(struct deepemd, decay, "sfc_weight_decay", 0, 0, 1, "weight decay of a fit"),

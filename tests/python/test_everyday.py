@@ -83,6 +83,28 @@ class Summary(unittest.TestCase):
                      "- resnet12-general: better in 1 of 1, level in 0, behind in 0."):
             self.assertIn(line + "\n", shown)
 
+    def test_cells_behind_are_named_whatever_their_shots(self) -> None:
+        def cell(difference: float, **more: object) -> list[dict[str, object]]:
+            return self.rows({everyday_page.REGRESSION: {"difference": difference, "ci95": 0.5}}, 61.0, **more)
+
+        played = cell(-0.6, shot=10) + cell(-0.7, way="all") + cell(-0.5, set="plants") + cell(-9.0, model="resnet12-general")
+        self.assertEqual(everyday_page.where_behind(played), [
+            "With any number of classes and shots `mcl-ridge` is behind in 2 of 3: m (cub 5-way 10, cub all 1)."])
+
+    def test_slow_heads_that_are_first_or_well_before_are_counted(self) -> None:
+        def cell(slow: float, **more: object) -> list[dict[str, object]]:
+            rows = self.rows({everyday_page.REGRESSION: {"difference": 1.0, "ci95": 0.5}}, 61.0, way="all", episodes=20, **more)
+            other = {**rows[2], "head": "dn4", "episodes": 5, "paired": {everyday_page.REGRESSION: {"difference": slow, "ci95": 2.0}}}
+            return [*rows, other]
+
+        alone = self.rows({everyday_page.REGRESSION: {"difference": 1.0, "ci95": 0.5}}, 61.0, way="all", episodes=20, set="caltech")
+        shown = everyday_page.beside_slow_heads(cell(0.5) + cell(3.0, shot=5) + cell(3.1, shot=10) + alone)
+        self.assertIn("1 of 3, others in the rest:", shown[0])
+        self.assertEqual(shown[1:], ["", "- `dn4` in 2: m (cub all 5, cub all 10)", "",
+                                     "In 1 of 3 a head is before it by more than that head's own interval:", "",
+                                     "- `dn4`: m (cub all 10)"])
+        self.assertEqual(everyday_page.beside_slow_heads(alone), [])
+
 
 class Plan(unittest.TestCase):
     """Heads that have records are not run again; those that have none are, beside the cosine that all are compared with."""
